@@ -67,11 +67,11 @@ pub struct SecretRef {
     pub namespace: String,
 }
 
-/// Options for each provider; only providers with a driver are typed.
+/// Options for each provider (protocol of a BMC). Only IPMI has a driver and typed options.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderOptions {
-    /// Options of IPMI, under upstream's name.
+    /// Options of IPMI. Upstream names the field after the program `ipmitool`.
     pub ipmitool: Option<IpmiOptions>,
     /// Options of other providers, passed on untouched.
     #[serde(flatten)]
@@ -88,7 +88,7 @@ pub struct IpmiOptions {
     pub cipher_suite: String,
 }
 
-/// Last state that the controller reported.
+/// Last state of the machine as its BMC reported it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineStatus {
@@ -119,7 +119,7 @@ pub struct MachineCondition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSpec {
-    /// Machine that the actions are for.
+    /// Machine whose BMC executes the actions.
     pub machine_ref: SecretRef,
     /// Actions, in the order of execution.
     pub tasks: Vec<Action>,
@@ -129,13 +129,13 @@ pub struct JobSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskSpec {
-    /// Action to execute on the controller.
+    /// Action that the BMC executes.
     pub task: Action,
     /// Connection settings, copied from the Machine.
     pub connection: Connection,
 }
 
-/// Action with exactly one field set (upstream: `maxProperties: 1`).
+/// Action of a BMC. Exactly one field is set (upstream's CRD: `maxProperties: 1`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Action {
@@ -193,7 +193,7 @@ pub enum BootDevice {
 pub struct OneTimeBootDevice {
     /// Boot devices; only the first is used.
     pub device: Vec<BootDevice>,
-    /// Boots by UEFI instead of BIOS.
+    /// True to boot in UEFI mode, false (default) in legacy BIOS mode.
     pub efi_boot: bool,
 }
 
@@ -203,10 +203,10 @@ pub struct OneTimeBootDevice {
 pub struct BootDeviceConfig {
     /// Boot device to set.
     pub device: BootDevice,
-    /// Applies to every boot; otherwise only to the next.
+    /// True to use the device at every boot, false (default) only at the next boot.
     #[serde(default)]
     pub persistent: bool,
-    /// Boots by UEFI instead of BIOS.
+    /// True to boot in UEFI mode, false (default) in legacy BIOS mode.
     #[serde(default)]
     pub efi_boot: bool,
 }
@@ -240,22 +240,22 @@ pub struct RunCondition {
 }
 
 impl RunStatus {
-    /// True if the condition `kind` is `True`.
+    /// Returns true if the condition of type `kind` exists with status `True`.
     pub fn is(&self, kind: &str) -> bool {
         self.condition(kind).is_some_and(|it| it.status == "True")
     }
 
-    /// Condition of the type `kind`, with any status.
+    /// Returns the condition of type `kind`, whatever its status; `None` if absent.
     pub fn condition(&self, kind: &str) -> Option<&RunCondition> {
         self.conditions.iter().find(|it| it.kind == kind)
     }
 
-    /// True after the run has completed or failed.
+    /// Returns true after the run has completed or failed.
     pub fn ended(&self) -> bool {
         self.is("Completed") || self.is("Failed")
     }
 
-    /// Sets the condition `kind` to `True`.
+    /// Sets the condition of type `kind` to `True`, and replaces an older condition of this type.
     pub fn set(&mut self, kind: &str, message: impl Into<String>) {
         self.conditions.retain(|it| it.kind != kind);
         self.conditions.push(RunCondition {

@@ -1,4 +1,4 @@
-//! Kinds of the core group that the box itself reads or writes.
+//! Kinds of Kubernetes' core and RBAC groups that the box itself reads or writes.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub const CLUSTER_ROLE_BINDING: Resource = Resource {
     plural: "clusterrolebindings",
 };
 
-/// Secret with the fields that controllers read.
+/// Secret (`v1`) with the fields that controllers read.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Secret {
@@ -36,17 +36,17 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// Decoded text of `key`; `None` when absent, not base64 or not UTF-8.
+    /// Returns the decoded text of `key`; `None` if the key is absent, not base64 or not UTF-8.
     pub fn text(&self, key: &str) -> Option<stdx::Secret> {
         let bytes = base64::engine::general_purpose::STANDARD.decode(self.data.get(key)?).ok()?;
         String::from_utf8(bytes).ok().map(stdx::Secret::from)
     }
 }
 
-/// Event of an object, before it becomes a core/v1 Event.
+/// Event about an object, from which a core/v1 Event is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectEvent {
-    /// Kind of the object of the event.
+    /// Kind of the object that the event is about.
     pub about: Resource,
     /// Namespace of the object.
     pub namespace: String,
@@ -54,11 +54,11 @@ pub struct ObjectEvent {
     pub name: String,
     /// UID of the object; empty when unknown.
     pub uid: String,
-    /// Stable code in upper camel case, for programs.
+    /// Machine-readable reason in upper camel case; its spelling never changes.
     pub reason: String,
-    /// One sentence for a person.
+    /// Description of the event for a person, one sentence.
     pub message: String,
-    /// True if a person should look into the event.
+    /// True for an Event of type `Warning`, false for type `Normal`.
     pub warning: bool,
     /// Part of the box that reports the event.
     pub component: String,
@@ -67,12 +67,12 @@ pub struct ObjectEvent {
 }
 
 impl ObjectEvent {
-    /// Name of the Event: the object's name and a `suffix`.
+    /// Returns the name of the Event: `<object>.<suffix>`.
     pub fn event_name(&self, suffix: &str) -> String {
         format!("{}.{suffix}", self.name)
     }
 
-    /// Event (core/v1) to create, named `<object>.<suffix>`.
+    /// Returns the core/v1 Event to create, named `<object>.<suffix>`.
     pub fn to_event(&self, suffix: &str) -> Value {
         let at = self.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let exact = self.at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();

@@ -1,8 +1,8 @@
-//! YAML of a rendered template (upstream: tink's `internal/workflow`).
+//! Parser of a rendered template, a YAML text (upstream: tink's `internal/workflow`).
 //!
-//! Unknown keys are ignored, with a warning. A scalar in place of a string keeps its raw text
-//! (`MODE: 0600` stays `0600`). A key without a value is an empty text, as in upstream's decoder
-//! (`yaml.v3`).
+//! The parser ignores unknown keys, with a warning. A scalar in place of a string keeps its raw
+//! text (`MODE: 0600` stays `0600`). A key without a value is an empty text, as in upstream's
+//! decoder (`yaml.v3`).
 
 mod data;
 mod keys;
@@ -41,7 +41,7 @@ pub struct Task {
     pub worker: String,
     /// Bind mounts of every action in the task.
     pub volumes: Vec<String>,
-    /// Environment of every action in the task.
+    /// Environment variables of every action in the task.
     pub environment: BTreeMap<String, String>,
     /// Actions, in the order of execution.
     pub actions: Vec<Action>,
@@ -58,21 +58,22 @@ pub struct Action {
     pub timeout: i64,
     /// Arguments of the container.
     pub command: Vec<String>,
-    /// Bind mounts, after those of the task.
+    /// Bind mounts of the action only. The agent mounts the task's volumes first.
     pub volumes: Vec<String>,
-    /// Environment; overrides the task's environment.
+    /// Environment variables of the action. They override the task's variables.
     pub environment: BTreeMap<String, String>,
     /// PID namespace, deprecated upstream: `host` or empty.
     pub pid: String,
     /// Linux namespaces to share with the host.
     pub namespaces: Option<Namespaces>,
-    /// Maximum number of repeats after a failure (the name comes from upstream's v1alpha2).
+    /// Maximum number of repeats after a failure; default 0. (Key `retries` of upstream's
+    /// v1alpha2.)
     pub retries: i64,
-    /// Wait in seconds before the first repeat; it doubles with each further repeat.
+    /// Wait in seconds before the first repeat. The wait doubles with each further repeat.
     pub retry_wait: i64,
-    /// Arguments for one more run of the image after a failure.
+    /// Arguments for one more run of the image after a failure; empty means no such run.
     pub on_failure: Vec<String>,
-    /// Arguments for one more run of the image after a timeout.
+    /// Arguments for one more run of the image after a timeout; empty means no such run.
     pub on_timeout: Vec<String>,
 }
 
@@ -82,7 +83,7 @@ pub enum DocumentError {
     /// The text is not YAML, or the YAML does not have the required structure.
     #[error("the rendered template is not a workflow document: {0}")]
     Yaml(String),
-    /// The document breaks rules; all of them are listed.
+    /// The document breaks rules; the list has a sentence for each broken rule.
     #[error("the rendered template breaks {} rule(s): {}", .0.len(), .0.join("; "))]
     Rules(Vec<String>),
 }
@@ -92,24 +93,24 @@ pub enum DocumentError {
 pub struct Lint {
     /// Reasons why no workflow can be created from the template.
     pub mistakes: Vec<String>,
-    /// Keys that nothing reads.
+    /// Unknown keys, which the box ignores, as sentences.
     pub unknown: Vec<String>,
-    /// Reason why the YAML could not be checked.
+    /// Reason why the YAML could not be checked; `None` after a complete check.
     pub unread: Option<String>,
 }
 
 /// Parses a rendered template.
 ///
 /// # Errors
-/// [`DocumentError`], with every broken rule at once.
+/// The text is not YAML, or it breaks rules; [`DocumentError::Rules`] lists every broken rule.
 pub fn parse(text: &str) -> Result<Document, DocumentError> {
     parse_with_warnings(text).map(|(document, _)| document)
 }
 
-/// Parses a rendered template; also returns a sentence for each key that nothing reads.
+/// Parses a rendered template; also returns a sentence for each unknown key.
 ///
 /// # Errors
-/// [`DocumentError`], with every broken rule at once.
+/// The text is not YAML, or it breaks rules; [`DocumentError::Rules`] lists every broken rule.
 pub fn parse_with_warnings(text: &str) -> Result<(Document, Vec<String>), DocumentError> {
     let tree = tree::read(text, DuplicateKeys::Refuse).map_err(|error| {
         let Unreadable { line, why } = error;
@@ -126,8 +127,8 @@ pub fn parse_with_warnings(text: &str) -> Result<(Document, Vec<String>), Docume
     }
 }
 
-/// Searches for mistakes in a template before it is rendered. Values that the template prints are
-/// unknown and count as correct.
+/// Searches for mistakes in a template before it is rendered. Values from template actions
+/// (`{{…}}`) are unknown and count as correct.
 pub fn lint(template: &str) -> Lint {
     let Some(skeleton) = skeleton::of(template) else {
         return Lint { unread: Some("an action has no end".to_owned()), ..Lint::default() };
@@ -146,7 +147,7 @@ pub fn lint(template: &str) -> Lint {
 }
 
 impl Document {
-    /// Tasks as the status of a new workflow; `id` returns a new identifier at each call.
+    /// Converts the tasks for the status of a new workflow. `id` must return a new ID at each call.
     pub fn into_tasks(self, mut id: impl FnMut() -> String) -> Vec<TaskStatus> {
         self.tasks
             .into_iter()

@@ -1,5 +1,5 @@
-//! Matching of an unknown machine to known machines. NICs are replaced more often than machines, so
-//! the comparison uses more than the MAC.
+//! Matching of an unknown machine to known machines. Owners replace NICs more often than machines,
+//! so the comparison uses more identifiers than the MAC.
 //!
 //! This module changes no record: the result is a hint for the machine's owner.
 
@@ -14,7 +14,7 @@ use crate::tinkerbell::Hardware;
 const SAME: u32 = 60;
 /// Minimum lead of the best match over the second, in points.
 const LEAD: u32 = 30;
-/// Points for each equal identifier. A certificate of a TPM is unique to its board.
+/// Points for an equal identifier. The endorsement certificate of a TPM is unique to its board.
 const ENDORSEMENT: u32 = 100;
 const UUID: u32 = 60;
 const PRODUCT_SERIAL: u32 = 50;
@@ -22,9 +22,9 @@ const BOARD_SERIAL: u32 = 50;
 const CHASSIS_SERIAL: u32 = 30;
 /// Points for each equal disk; two equal disks are sufficient.
 const DISK: u32 = 30;
-/// Points for each equal interface other than the one that the machine booted from.
+/// Points for each equal MAC address.
 const MAC: u32 = 60;
-/// Minimum length of a serial number that is used for matching.
+/// Minimum length in characters of a serial number that is used for matching.
 const SERIAL_CHARS: usize = 4;
 /// Placeholders of manufacturers for a missing serial number, in lower case.
 const NO_SERIALS: [&str; 14] = [
@@ -44,7 +44,7 @@ const NO_SERIALS: [&str; 14] = [
     "none",
 ];
 
-/// Identifiers of a machine.
+/// Identifiers of a machine for the comparison with other machines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traits {
     /// SHA-256 of the certificate of the TPM's endorsement key.
@@ -64,8 +64,8 @@ pub struct Traits {
 }
 
 impl Traits {
-    /// Identifiers from an agent's stored report: Tinkerbell's attributes and the inventory of
-    /// Tinbox.
+    /// Reads the identifiers from an agent's stored report: attributes in Tinkerbell's schema, and
+    /// the inventory of Tinbox.
     pub fn of(attributes: &Value, inventory: &Value) -> Self {
         let text = |path: &str| attributes.pointer(path).and_then(Value::as_str).and_then(serial);
         let all = |list: &Value, field: &str| -> Vec<String> {
@@ -85,7 +85,8 @@ impl Traits {
         }
     }
 
-    /// Identifiers of a known machine: from the agent's last report and the Hardware record.
+    /// Reads the identifiers of a known machine from its Hardware and its last report. `attributes`
+    /// and `inventory` are the keys of the annotations with the report.
     pub fn of_hardware(hardware: &Hardware, attributes: &str, inventory: &str) -> Self {
         let json = |key: &str| {
             let text = hardware.metadata.annotations.get(key);
@@ -96,7 +97,7 @@ impl Traits {
         traits
     }
 
-    /// Score of the match with another machine, and the equal identifiers as phrases.
+    /// Returns the score of the match with another machine, and a phrase for each equal identifier.
     fn likeness(&self, other: &Self) -> (u32, Vec<String>) {
         let (mut points, mut same) = (0, Vec::new());
         let mut one = |worth: u32, what: &str, a: &Option<String>, b: &Option<String>| {
@@ -124,7 +125,8 @@ impl Traits {
     }
 }
 
-/// Serial number in lower case; `None` for a placeholder or a text too short to be unique.
+/// Returns the serial number in lower case; `None` for a placeholder, for fewer than
+/// [`SERIAL_CHARS`] characters, or for one repeated character.
 fn serial(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let differs =
@@ -135,24 +137,25 @@ fn serial(text: &str) -> Option<String> {
     is_one.then_some(text)
 }
 
-/// UUID in lower case; `None` for all zeros, all ones, or a sample value of a board manufacturer.
+/// Returns the UUID in lower case; `None` for all zeros, all ones, or a sample value of a board
+/// manufacturer.
 fn uuid(text: &str) -> Option<String> {
     const SAMPLE: &str = "03000200-0400-0500-0006-000700080009";
     serial(text).filter(|text| text != SAMPLE)
 }
 
-/// Result of the matching.
+/// Result of the comparison in [`who`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// No known machine matches.
     Nobody,
-    /// One machine matches, with the equal identifiers as phrases.
+    /// One machine matches; the phrases name the equal identifiers, such as `UUID …`.
     One(ObjectKey, Vec<String>),
-    /// Several machines match, none of them with a sufficient lead.
+    /// Several machines match, and the best has no lead of 30 points over the second.
     Several(Vec<ObjectKey>),
 }
 
-/// Finds the known machines that an unknown machine may be.
+/// Compares an unknown machine with all known machines.
 pub fn who<'a>(
     unknown: &Traits,
     known: impl IntoIterator<Item = (&'a ObjectKey, &'a Traits)>,

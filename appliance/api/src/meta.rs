@@ -19,7 +19,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// `group/version`, or the bare version for the core group.
+    /// Returns `group/version`, or only the version for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -40,7 +40,7 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// Key from namespace and name.
+    /// Creates a key from namespace and name.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -52,7 +52,7 @@ impl std::fmt::Display for ObjectKey {
     }
 }
 
-/// Metadata of an object. Fields that the box does not use stay in the stored JSON.
+/// Metadata of an object. Fields that the box does not use remain in the stored JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
@@ -68,7 +68,7 @@ pub struct ObjectMeta {
     /// Store revision of the last write, as decimal text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// Number of the spec's version; it grows with each change of the spec.
+    /// Version number of the spec. Each change of the spec increments the number.
     #[serde(skip_serializing_if = "is_zero")]
     pub generation: i64,
     /// Time at which the object was created.
@@ -86,7 +86,7 @@ pub struct ObjectMeta {
     /// Finalizers: names of cleanup steps that must complete before the object is removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
-    /// Owners of the object; garbage collection removes the object after them.
+    /// Owners of the object. Garbage collection deletes the object after its last owner.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
 }
@@ -107,7 +107,7 @@ pub struct OwnerReference {
     pub name: String,
     /// UID of the owner.
     pub uid: String,
-    /// True for the one owner that manages the object.
+    /// True for the owner whose controller manages the object; at most one owner has true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
     /// True if foreground deletion of the owner waits for this object.
@@ -136,12 +136,12 @@ where
 }
 
 impl<Spec: Default, Status: Default> Object<Spec, Status> {
-    /// Namespace and name of the object.
+    /// Returns namespace and name of the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.metadata.namespace, &self.metadata.name)
     }
 
-    /// Owner reference that makes this object the controlling owner of another.
+    /// Returns the owner reference that makes this object the controlling owner of another object.
     pub fn controller_reference(&self, resource: Resource) -> OwnerReference {
         OwnerReference {
             api_version: resource.api_version(),

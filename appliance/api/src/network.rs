@@ -22,18 +22,19 @@ pub const NETWORK: Resource =
 /// Interface of the box and the services on it.
 pub type Network = Object<NetworkSpec, NetworkStatus>;
 
-/// DHCP serving mode of a network (`appliance-ux` NW-1 to NW-4), ordered by increasing trust.
+/// DHCP serving mode of a network (`appliance-ux` NW-1 to NW-4), in the order of growing DHCP
+/// service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Answers no DHCP client.
+    /// The box answers no DHCP client.
     #[default]
     Off,
-    /// Boot options only; another DHCP server assigns the addresses.
+    /// The box sends boot options only (proxy DHCP); another DHCP server assigns the addresses.
     Proxy,
-    /// Known machines get the address of their record.
+    /// The box assigns to each known machine the address of its Hardware, and no other addresses.
     Reserved,
-    /// As [`Mode::Reserved`]; unknown machines get an address from a pool.
+    /// The box assigns as in [`Mode::Reserved`], and unknown machines get an address from a pool.
     Pool,
 }
 
@@ -59,17 +60,16 @@ pub struct NetworkSpec {
     pub address: String,
     /// DHCP serving mode of the interface.
     pub mode: Mode,
-    /// Answers unknown machines too. They start the agent and become known.
+    /// Lets unknown machines boot from the network. They start the agent and become known.
     pub enroll: bool,
-    /// Settings for clients of the interface's own network.
+    /// DHCP settings for clients of the network that the interface is attached to.
     #[serde(flatten)]
     pub own: SubnetSettings,
     /// Networks behind DHCP relay agents.
     pub relayed: Vec<RelayedSubnet>,
     /// Loader file by client architecture (DHCP option 93); replaces the built-in table.
     pub loaders: BTreeMap<String, String>,
-    /// Answers IPv6 router solicitations, so that iPXE does not wait for a router. Unset means
-    /// true.
+    /// True (default) to answer IPv6 router solicitations, so that iPXE does not wait for a router.
     pub router_advertisements: Option<bool>,
     /// Serves DHCPv6 to known machines.
     pub ipv6: bool,
@@ -118,26 +118,27 @@ fn is_zero(number: &u32) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RelayedSubnet {
-    /// Network with prefix length, such as `10.78.0.0/24`.
+    /// Address of the network with prefix length, such as `10.78.0.0/24`.
     pub subnet: String,
     /// DHCP options and address pool of the network.
     #[serde(flatten)]
     pub settings: SubnetSettings,
 }
 
-/// Serving state of a network, with the cause when the box does not serve it.
+/// Serving state of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Phase {
     /// The spec disables all DHCP answers.
     #[default]
     Off,
-    /// Searches for other DHCP servers before the first answer (NW-5).
+    /// The box searches for other DHCP servers before its first answer (NW-5).
     Probing,
     /// The box answers DHCP clients.
     Serving,
-    /// Another DHCP server was detected. A person must confirm that it is gone (NW-6).
+    /// Another DHCP server was detected, and the box stopped. A person must confirm that the other
+    /// server is gone (NW-6).
     Stopped,
-    /// The spec cannot be applied.
+    /// The spec is invalid, or the box cannot apply the spec.
     Failed,
 }
 
@@ -145,14 +146,14 @@ pub enum Phase {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkStatus {
-    /// Serving state as one word.
+    /// Serving state of the network.
     pub phase: Phase,
-    /// Sentence for display, with the action that a person should take.
+    /// Sentence about the state for display, with the action that a person should take.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Generation of the spec that this status belongs to.
     pub observed_generation: i64,
-    /// Other DHCP server that was detected last.
+    /// DHCP server of another device that the box detected last; `None` before a detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_server: Option<ForeignServer>,
     /// Number of pool addresses with a lease.
@@ -169,10 +170,10 @@ pub struct ForeignServer {
     pub address: String,
     /// Hardware address of the server or of the relay agent in front of it.
     pub mac: String,
-    /// First address that the server offered.
+    /// First address that the server offered to a client.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub offered: String,
-    /// Time of the first detection.
+    /// Time at which the box first detected the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }

@@ -30,7 +30,7 @@ pub use workflow::{
 
 use crate::meta::Resource;
 
-/// Label of a Hardware that no person wrote: its machine enrolled itself.
+/// Label of a Hardware that the box created when the machine enrolled.
 pub const AUTO_DISCOVERED: &str = "tinkerbell.org/auto-discovered";
 
 /// Resource of the kind Hardware.

@@ -1,24 +1,24 @@
-//! Protocols of management controllers, and the one that this box has a driver for.
+//! Check for the protocol of a BMC (`providerOptions`). The box has a driver for IPMI only.
 
 use serde_json::Value;
 
 use super::Connection;
 
-/// Option name and value of `preferredOrder` that mean IPMI, in lower case.
+/// Name of IPMI in `providerOptions` and in `preferredOrder`, in lower case.
 const IPMI: &str = "ipmitool";
-/// Options of `providerOptions` for other protocols, each with its name for display.
+/// Keys of `providerOptions` for protocols without a driver, each with its name for display.
 const OTHERS: [(&str, &str); 4] = [
     ("redfish", "Redfish"),
     ("intelAMT", "Intel AMT"),
     ("rpc", "webhooks (rpc)"),
     ("homeassistant", "Home Assistant"),
 ];
-/// Option with the names of drivers, first choice first.
+/// Key of `providerOptions` with a list of driver names, in order of preference.
 const ORDER: &str = "preferredOrder";
 
 impl Connection {
-    /// Reason why this box cannot drive the controller: the options name other protocols than IPMI.
-    /// A controller without options, or with options for IPMI too, is driven by IPMI.
+    /// Returns the reason why the box cannot control the BMC: the options name only protocols other
+    /// than IPMI. Returns `None` if the options name IPMI, or no protocol.
     pub fn undriven(&self) -> Option<String> {
         let options = self.provider_options.as_ref()?;
         if options.ipmitool.is_some() {

@@ -1,12 +1,12 @@
-//! Data of a template, with upstream's names.
+//! Variables of a template, with upstream's names.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Value of `.` in a template: the hardware map at the top level, `.hardware` as stored, and
-/// `.Hardware` with upstream's Go field names. `.references` is empty; a caller with permission to
-/// read the references of the Hardware fills it.
+/// Returns the value of `.` in a template: the hardware map at the top level, `.hardware` as
+/// stored, and `.Hardware` with upstream's Go field names. `.references` is empty: only a caller
+/// that may read the referenced objects fills it.
 pub fn data(hardware_map: &BTreeMap<String, String>, hardware: &Value) -> Value {
     let mut dot: Map<String, Value> =
         hardware_map.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
@@ -18,7 +18,7 @@ pub fn data(hardware_map: &BTreeMap<String, String>, hardware: &Value) -> Value 
     Value::Object(dot)
 }
 
-/// Fields of upstream's legacy struct that published templates read.
+/// Returns the fields of upstream's legacy Go struct that published templates read.
 fn legacy(spec: &Value) -> Value {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let disks: Vec<Value> = list(&spec["disks"]).iter().map(|it| it["device"].clone()).collect();

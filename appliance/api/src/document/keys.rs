@@ -1,5 +1,5 @@
 //! Keys of a workflow document and settings of the box's own actions, with suggestions for
-//! misspelled ones.
+//! misspelled names.
 
 /// Maximum edit distance between a misspelled key and its suggestion, by the length of the key.
 const fn slips(length: usize) -> usize {
@@ -11,7 +11,7 @@ const fn slips(length: usize) -> usize {
     }
 }
 
-/// Longest key that is compared with others, in bytes.
+/// Maximum length in bytes of a key that is compared with known keys.
 const COMPARED_MAX: usize = 64;
 
 /// Level of a map in the document.
@@ -59,7 +59,8 @@ impl Level {
     }
 }
 
-/// Names in other schemas (upstream's v1alpha2, Kubernetes, Docker) for keys of this schema.
+/// Names in other schemas (upstream's v1alpha2, Kubernetes, Docker), in the form of [`plain`], each
+/// with the key of this schema.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("agent", "worker"),
     ("agentid", "worker"),
@@ -81,8 +82,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("workflowtimeout", "global_timeout"),
 ];
 
-/// Settings that an action reads from its environment. The first entry of a row is the repository
-/// name of the action's image.
+/// Environment variables that the box's actions read. Each row begins with the repository name of
+/// the action's image.
 pub const SETTINGS: &[(&str, &[&str])] = &[
     ("image2disk", IMAGE),
     ("qemuimg2disk", IMAGE),
@@ -150,7 +151,7 @@ const IMAGE: &[&str] = &[
     "REGISTRY_PASSWORD",
 ];
 
-/// Suggestion for a key that `level` does not know.
+/// Returns a suggestion for the unknown `key` of a map at `level`; `None` if no key is similar.
 pub(super) fn meant(level: Level, key: &str) -> Option<String> {
     let plain = plain(key)?;
     let of_level = |level: Level| {
@@ -178,9 +179,9 @@ pub(super) fn meant(level: Level, key: &str) -> Option<String> {
     place.map(|place| format!("it is a key of {place}"))
 }
 
-/// Suggestion for a setting that no action of these images reads.
+/// Returns the setting of these images that `key` misspells; `None` for a known setting.
 ///
-/// A program of an action may read any other name. Therefore only names similar to a setting are
+/// An action's program may read any other variable. Therefore only names similar to a setting are
 /// reported.
 pub(super) fn meant_setting(images: &[&str], key: &str) -> Option<&'static str> {
     let known = || {
@@ -197,14 +198,14 @@ pub(super) fn meant_setting(images: &[&str], key: &str) -> Option<&'static str> 
     same.or_else(|| nearest(known(), &plain))
 }
 
-/// Last path component of an image reference, without tag and digest.
+/// Returns the last path component of an image reference, without tag and digest.
 pub fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     name.split(':').next().unwrap_or_default()
 }
 
-/// Key in lower case without separators; `None` for a key too long to be a misspelling.
+/// Returns the key in lower case without separators; `None` for a key longer than [`COMPARED_MAX`].
 fn plain(key: &str) -> Option<String> {
     let marks = ['-', '_', ' ', '.'];
     (key.len() <= COMPARED_MAX)
@@ -217,8 +218,8 @@ fn nearest<'a>(known: impl Iterator<Item = &'a str>, plain: &str) -> Option<&'a 
     distances.filter(|(distance, _)| *distance <= allowed).min_by_key(|it| it.0).map(|it| it.1)
 }
 
-/// Number of insertions, deletions, replacements and transpositions of neighbors that turn `a` into
-/// `b` (optimal string alignment).
+/// Returns the number of insertions, deletions, replacements and swaps of adjacent characters that
+/// turn `a` into `b` (optimal string alignment distance).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before_last: Vec<usize> = Vec::new();

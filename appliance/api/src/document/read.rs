@@ -9,28 +9,29 @@ use super::tree::{Node, Value, shown};
 use super::{Action, Document, Task};
 use crate::tinkerbell::Namespaces;
 
-/// Maximum number of sentences of one kind in the result.
+/// Maximum number of mistakes, and of unknown keys, that are reported.
 const SENTENCES_MAX: usize = 32;
-/// Maximum number of settings of a document that are compared with those of the box's actions.
+/// Maximum number of environment variables of a document that are compared with [`keys::SETTINGS`].
 const COMPARISONS_MAX: usize = 512;
 
-/// Document, with the mistakes of its text.
+/// Parsed document with the mistakes that the parser found.
 #[derive(Debug, Default)]
 pub(super) struct ReadDocument {
     pub document: Document,
-    /// Values of a wrong type.
+    /// Values of a wrong type, as sentences.
     pub mistakes: Vec<String>,
-    /// Keys that nothing reads.
+    /// Unknown keys, as sentences.
     pub unknown: Vec<String>,
     /// Line of each value, by the value's path.
     pub lines: BTreeMap<String, usize>,
-    /// Paths of values that are unknown or have a mistake already.
+    /// Paths of values that are unknown before rendering, or have a mistake already.
     pub settled: BTreeSet<String>,
-    /// Number of settings compared so far.
+    /// Number of environment variables compared so far.
     compared: usize,
 }
 
-/// Converts the tree of a rendered template or, with [`HOLE`], of one before rendering.
+/// Converts a YAML tree to a document. [`HOLE`] marks unknown values of a template before
+/// rendering.
 pub(super) fn document(tree: &Node) -> ReadDocument {
     let mut reading = ReadDocument::default();
     let mut document = Document::default();
@@ -124,7 +125,7 @@ impl ReadDocument {
         Some(namespaces)
     }
 
-    /// Known keys of a map at `level`; the others are reported.
+    /// Returns the known keys of a map at `level`, and records the unknown keys.
     fn map<'n>(&mut self, node: &'n Node, path: &str, level: Level) -> Vec<(&'n str, &'n Node)> {
         self.lines.insert(path.to_owned(), node.line);
         let entries = match &node.value {
@@ -186,7 +187,8 @@ impl ReadDocument {
         }
     }
 
-    /// Parses a whole number in the notations of YAML 1.1 and 1.2. A missing value counts as 0.
+    /// Parses a whole number in the notations of YAML 1.1 and 1.2. A missing or unknown value
+    /// counts as 0.
     fn number(&mut self, node: &Node, path: &str) -> i64 {
         self.lines.insert(path.to_owned(), node.line);
         let number = match &node.value {
@@ -269,7 +271,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { shown(key).to_owned() } else { format!("{path}.{}", shown(key)) }
 }
 
-/// Parses `600`, `1_000`, `0x10`, `0o17`, `017`, `0b1` and `6e2` as `yaml.v3` does.
+/// Parses `600`, `1_000`, `0x10`, `0o17`, `017` (octal), `0b1` and `6e2` as `yaml.v3` does.
 fn whole_number(text: &str) -> Option<i64> {
     let plain = text.trim().replace('_', "");
     let (sign, digits) = match plain.strip_prefix('-') {

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use super::read::ReadDocument;
 use super::{Action, Document, Task};
 
-/// Maximum number of repeats of one action.
+/// Maximum value of `retries` of an action.
 const RETRIES_MAX: i64 = 10;
-/// Longest wait before an action is repeated, in seconds.
+/// Maximum `retry-wait` of an action, in seconds.
 const RETRY_WAIT_MAX: i64 = 3600;
-/// Longest name of a workflow, task or action, in characters.
+/// Maximum length of the name of a workflow, task or action, in characters.
 const NAME_CHARS_MAX: usize = 199;
 
-/// Broken rule: path of the value and reason.
+/// Rule that a value breaks: path of the value and reason.
 #[derive(Debug)]
 pub(super) struct BrokenRule {
     path: String,
@@ -20,7 +20,8 @@ pub(super) struct BrokenRule {
 }
 
 impl BrokenRule {
-    /// Sentence with the value's line; `None` if the value is unknown or has a mistake already.
+    /// Returns a sentence with the value's line; `None` if the value is unknown or already has a
+    /// mistake.
     pub fn sentence(self, reading: &ReadDocument) -> Option<String> {
         let Self { path, why } = self;
         if reading.settled.contains(&path) {
@@ -36,14 +37,15 @@ impl BrokenRule {
     }
 }
 
-/// All rules that the document breaks.
+/// Returns all rules that a rendered document breaks.
 pub(super) fn broken(document: &Document) -> Vec<BrokenRule> {
     let mut rules = Rules { all: true, broken: Vec::new() };
     rules.document(document);
     rules.broken
 }
 
-/// Broken rules about single values. Before rendering, a template may omit or repeat names.
+/// Returns the rules that single values break. Before rendering, a template may omit or repeat
+/// names.
 pub(super) fn of_values(document: &Document) -> Vec<BrokenRule> {
     let mut rules = Rules { all: false, broken: Vec::new() };
     rules.document(document);
@@ -121,8 +123,8 @@ impl Rules {
     }
 }
 
-/// True for `[registry[:port]/]path[:tag][@digest]` with the characters of the distribution
-/// grammar.
+/// Returns true for `[registry[:port]/]path[:tag][@digest]` with the characters of the OCI
+/// distribution grammar.
 pub(super) fn is_image_reference(text: &str) -> bool {
     let (name, digest) = text.split_once('@').map_or((text, None), |(n, d)| (n, Some(d)));
     let digest_ok = digest.is_none_or(|digest| {

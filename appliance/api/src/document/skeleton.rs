@@ -1,10 +1,10 @@
-//! YAML of a template before rendering, as far as it is known.
+//! YAML of a template before rendering, with placeholders for the output of template actions.
 
-/// Placeholder for output of the template.
+/// Placeholder for the output of a template action: a private-use character of Unicode.
 pub(super) const HOLE: char = '\u{e000}';
 
-/// Replaces each `{{…}}` with [`HOLE`]. A line with only template actions becomes empty: such lines
-/// are conditions or loops, or print whole blocks. Line numbers stay unchanged.
+/// Replaces each `{{…}}` with [`HOLE`]. A line with only template actions becomes empty, because
+/// such a line is a condition or a loop, or prints a whole block. Line numbers stay unchanged.
 ///
 /// Returns `None` for a template action without an end.
 pub(super) fn of(template: &str) -> Option<String> {
@@ -28,7 +28,8 @@ pub(super) fn of(template: &str) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Bytes from `{{` to the end of its `}}`. Quoted text and comments may contain `}}`.
+/// Returns the number of bytes from `{{` to the end of the matching `}}`. Quoted text and comments
+/// may contain `}}`.
 fn action_length(action: &str) -> Option<usize> {
     let body = action.get(2..)?;
     let trimmed = body.strip_prefix('-').unwrap_or(body).trim_start();

@@ -1,21 +1,21 @@
-//! YAML as a tree with line numbers. Scalars keep their text, as upstream's decoder (`yaml.v3`)
-//! reads them into strings.
+//! YAML as a tree with line numbers. Scalars stay text, as in upstream's decoder (`yaml.v3`) when
+//! it decodes into strings.
 
 use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 
-/// Deepest nesting of maps and lists.
+/// Maximum nesting depth of maps and lists.
 const DEPTH_MAX: usize = 64;
-/// Maximum weight of a document: nodes and bytes of text, with each use of an alias counted.
-/// Without this limit, a few lines of aliases can expand beyond all memory.
+/// Maximum weight of a document: bytes of text, and [`NODE_WEIGHT`] for each node. Each use of an
+/// alias counts. Without this limit, a few lines of aliases can exhaust the memory.
 const WEIGHT_MAX: usize = 16 * 1024 * 1024;
-/// Weight of a node in addition to its text.
+/// Weight of a node in addition to its text, in bytes.
 const NODE_WEIGHT: usize = 64;
-/// Longest part of a key in a message, in bytes.
+/// Maximum length of a key in a message, in bytes; the rest is cut off.
 const SHOWN_MAX: usize = 64;
 
-/// Value with the line of its beginning, from 1.
+/// Value with the number of its first line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub line: usize,
@@ -39,8 +39,8 @@ pub(super) struct Entry {
     pub node: Node,
 }
 
-/// Error for text that is not YAML: line and reason. The text itself may hold secrets and is left
-/// out.
+/// Reason why a text is not valid YAML, with its line. The reason omits the text, which may hold
+/// secrets.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable {
     pub line: usize,
@@ -61,7 +61,7 @@ pub(super) enum DuplicateKeys {
     KeepBoth,
 }
 
-/// Parses the first document of `text`; an empty one is `Null`.
+/// Parses the first YAML document of `text`; an empty document gives `Null`.
 pub(super) fn read(text: &str, twice: DuplicateKeys) -> Result<Node, Unreadable> {
     let parser = Parser::new_from_str(text);
     let mut reader = Reader { text, parser, anchors: HashMap::new(), weight: 0, twice };
@@ -223,7 +223,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Merges the value of `<<`: keys that the map already has stay.
+/// Merges the value of `<<` (YAML merge key) into `entries`. Keys that the map already has keep
+/// their values.
 fn merge(
     entries: &mut Vec<Entry>,
     lines: &mut HashMap<String, usize>,
@@ -258,7 +259,7 @@ impl Node {
     }
 }
 
-/// Beginning of a text, for a message.
+/// Returns at most the first [`SHOWN_MAX`] bytes of `text`, for a message.
 pub(super) fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN_MAX)]
 }

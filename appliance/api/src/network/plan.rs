@@ -13,11 +13,11 @@ const MAX_RANGES: usize = 64;
 const MAX_RELAYED: usize = 64;
 /// Maximum number of addresses in all pools of one interface.
 const MAX_ADDRESSES: u64 = 1 << 17;
-/// Accepted lease times in seconds. Below one minute, clients only renew leases. Above one month,
-/// unused addresses do not return to the pool in useful time.
+/// Accepted lease times in seconds. Below one minute, clients would only renew leases. Above one
+/// month, the pool gets unused addresses back too late.
 const LEASE_SECS: RangeInclusive<u32> = 60..=2_592_000;
 
-/// Invalid field of a spec with the reason.
+/// Invalid field of a [`NetworkSpec`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Path of the field below `spec`, such as `relayed[0].pool[1]`.
@@ -43,15 +43,15 @@ pub struct NetworkPlan {
     pub address: Ipv4Addr,
     /// DHCP serving mode of the interface.
     pub mode: Mode,
-    /// True if unknown machines are answered.
+    /// True if unknown machines may boot from the network.
     pub enroll: bool,
-    /// Network of the interface first, then the networks behind relay agents.
+    /// Networks: first the network of the interface, then the networks behind relay agents.
     pub subnets: Vec<SubnetPlan>,
     /// Loader file by client architecture (DHCP option 93).
     pub loaders: BTreeMap<u16, String>,
-    /// True if router solicitations are answered.
+    /// True if the box answers IPv6 router solicitations.
     pub router_advertisements: bool,
-    /// True if DHCPv6 is served.
+    /// True if the box serves DHCPv6 to known machines.
     pub ipv6: bool,
     /// Value of [`NetworkSpec::confirm`] in lower case.
     pub confirm: String,
@@ -68,7 +68,7 @@ pub struct SubnetPlan {
     pub length: u8,
     /// Address ranges of the pool.
     pub ranges: Vec<RangeInclusive<Ipv4Addr>>,
-    /// Address of the router.
+    /// Address of the router; `None` if clients receive no router.
     pub gateway: Option<Ipv4Addr>,
     /// Addresses of DNS servers.
     pub name_servers: Vec<Ipv4Addr>,
@@ -84,7 +84,7 @@ impl NetworkSpec {
     /// Parses and checks the spec.
     ///
     /// # Errors
-    /// All invalid fields of the spec.
+    /// The spec has invalid fields; the list has all of them.
     pub fn plan(&self) -> Result<NetworkPlan, Vec<Problem>> {
         let mut reader = Reader::default();
         let name = &self.interface;
@@ -123,17 +123,17 @@ impl NetworkSpec {
 }
 
 impl SubnetPlan {
-    /// True if the network contains `address`.
+    /// Returns true if the network contains `address`.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         masked(address, self.length) == self.network
     }
 
-    /// Mask of the network.
+    /// Returns the network mask.
     pub fn netmask(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(mask(self.length))
     }
 
-    /// Number of addresses in the pool.
+    /// Returns the number of addresses in the pool.
     pub fn addresses(&self) -> u64 {
         let count = |range: &RangeInclusive<Ipv4Addr>| {
             u64::from(range.end().to_bits()).saturating_sub(range.start().to_bits().into()) + 1
@@ -156,8 +156,8 @@ fn masked(address: Ipv4Addr, length: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(address.to_bits() & mask(length))
 }
 
-/// Parser that collects all problems. An invalid text yields a harmless value, so that parsing can
-/// continue.
+/// Parser that collects all problems. It replaces an invalid text by a harmless value and
+/// continues.
 #[derive(Default)]
 struct Reader {
     problems: Vec<Problem>,

@@ -1,6 +1,6 @@
-//! Attempts of a Workflow: the state that a new attempt keeps, and the end of a Workflow.
+//! Attempts of a Workflow: the data that a new attempt takes over, and the end of a Workflow.
 //!
-//! A repeated action gets a new ID, so that a late report of its last attempt is never applied to
+//! A repeated action gets a new ID, so that a late report about its earlier attempt never changes
 //! the new attempt.
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +12,7 @@ use crate::tinkerbell::{
     TaskStatus, WorkflowEnd, WorkflowStatus,
 };
 
-/// Maximum number of attempts of a workflow without a request for another.
+/// Maximum number of automatic attempts of a workflow. A user may request more attempts.
 pub const ATTEMPTS_MAX: i64 = 20;
 /// Maximum number of attempts in the history of a workflow; older attempts are dropped.
 pub const HISTORY_MAX: usize = 20;
@@ -20,13 +20,13 @@ pub const HISTORY_MAX: usize = 20;
 pub const ACTION_HISTORY_MAX: usize = 8;
 /// Default wait before the second attempt, in seconds.
 const BACKOFF_SECS: i64 = 10;
-/// Longest wait before another attempt, in seconds.
+/// Maximum wait before another attempt, in seconds.
 const BACKOFF_MAX_SECS: i64 = 3600;
 
 /// Value of `templateRendering` after the tasks were rendered from the Template.
 pub const RENDERED: &str = "successful";
 
-/// Conditions that apply to one attempt only; a new attempt drops them.
+/// Conditions that apply to one attempt only. A new attempt removes them.
 const OF_ONE_ATTEMPT: [&str; 7] = [
     "AllowNetbootTrue",
     "AllowNetbootFalse",
@@ -37,17 +37,18 @@ const OF_ONE_ATTEMPT: [&str; 7] = [
     "TidiedUp",
 ];
 
-/// Number of the current attempt of a workflow, from 1.
+/// Returns the number of the current attempt of a workflow, from 1.
 pub fn number(status: &WorkflowStatus) -> i64 {
     status.attempts.max(1)
 }
 
-/// Maximum number of attempts of a workflow without a request for another.
+/// Returns the maximum number of automatic attempts of a workflow: 1 without a retry rule.
 pub fn limit(retry: Option<&Retry>) -> i64 {
     retry.map_or(1, |retry| retry.attempts.clamp(1, ATTEMPTS_MAX))
 }
 
-/// Wait between the end of attempt `number` and the next attempt.
+/// Returns the wait between the end of attempt `number` and the next attempt. The wait doubles with
+/// each attempt, up to one hour.
 pub fn backoff(retry: &Retry, number: i64) -> SignedDuration {
     let first = if retry.backoff_seconds > 0 { retry.backoff_seconds } else { BACKOFF_SECS };
     let doublings = u32::try_from(number - 1).unwrap_or(0).min(30);
@@ -55,16 +56,16 @@ pub fn backoff(retry: &Retry, number: i64) -> SignedDuration {
     SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS))
 }
 
-/// Wait before the next repeat of an action, if its template sets a wait. The wait doubles with
-/// each of the `retried` repeats.
+/// Returns the wait before the next repeat of an action; `None` if its template sets no wait. The
+/// wait doubles with each of the `retried` repeats, up to one hour.
 pub fn retry_wait(action: &ActionStatus) -> Option<SignedDuration> {
     let doublings = u32::try_from(action.retried).unwrap_or(0).min(30);
     let wait = action.retry_wait.saturating_mul(1_i64 << doublings);
     (wait > 0).then(|| SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS)))
 }
 
-/// Remaining wait before an action is repeated. A time further away than the longest wait was
-/// recorded before the clock was set, and is ignored.
+/// Returns the remaining wait before an action is repeated; `None` if the wait is over. A time more
+/// than one hour ahead was stored before the clock was corrected, and is ignored.
 pub fn retry_left(action: &ActionStatus, now: Timestamp) -> Option<SignedDuration> {
     let left = action.retry_at?.duration_since(now);
     (left.is_positive() && left.as_secs() <= BACKOFF_MAX_SECS).then_some(left)
@@ -72,8 +73,8 @@ pub fn retry_left(action: &ActionStatus, now: Timestamp) -> Option<SignedDuratio
 
 /// Returns the next attempt of a workflow that has failed or timed out; `None` if the state table
 /// has no transition. `boots` is true if the machine must boot, or get permission to boot, before
-/// its agent requests work. An attempt from the start renders the Template anew, in its present
-/// version (see [`carry_over`]).
+/// its agent requests work. An attempt from the start renders the current version of the Template
+/// (see [`carry_over`]).
 pub fn another(
     status: &WorkflowStatus,
     from: RetryFrom,
@@ -106,8 +107,8 @@ pub fn another(
     Some(status)
 }
 
-/// Adds the history of earlier attempts to newly rendered tasks. Actions are matched by task name
-/// and action name.
+/// Copies IDs and history of earlier attempts to newly rendered tasks. Actions are matched by task
+/// name and action name.
 pub fn carry_over(before: &[TaskStatus], fresh: Vec<TaskStatus>) -> Vec<TaskStatus> {
     let mut fresh = fresh;
     for task in &mut fresh {
@@ -140,7 +141,7 @@ fn remembered(status: &WorkflowStatus) -> WorkflowStatus {
     after
 }
 
-/// Sets an action to pending again; an action that had started gets a new ID.
+/// Resets an action to pending. An action that had started gets a new ID.
 pub fn begin_again(action: &mut ActionStatus) {
     if action.state == ActionState::Pending {
         return;
@@ -176,8 +177,7 @@ fn keep_last<T>(list: &mut Vec<T>, most: usize) {
 }
 
 /// Ends a workflow for a cause other than an agent's report; `None` if the state table has no
-/// transition. The running action is marked as ended, and its agent learns from that mark to stop
-/// it.
+/// transition. The running action becomes failed or timed out, so that its agent stops the action.
 pub fn end(
     status: &WorkflowStatus,
     event: Event,

@@ -1,5 +1,5 @@
-//! Choice of a disk for a whole workflow. A hint such as `model=Samsung` may fit another disk after
-//! a restart, and half an installation on each of two disks is useless.
+//! Disk choice for a whole workflow: all actions with the same hint use the same disk. A hint such
+//! as `model=Samsung` may match another disk after a restart, and would split an installation.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const CHOICES_MAX: usize = 64;
 /// Reason why a disk must not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiskChoiceError {
-    /// The action does not run.
+    /// The action of the request is not running.
     #[error("cannot choose a disk: action {action_id} of agent {agent_id} is not running")]
     Action {
         /// Action of the request.
@@ -28,9 +28,9 @@ pub enum DiskChoiceError {
     Other {
         /// Hint of the request.
         hint: String,
-        /// Recorded disk, as text for a person.
+        /// Disk that the hint chose before, as text for a person.
         before: String,
-        /// Disk that fits at present, as text for a person.
+        /// Disk that matches the hint now, as text for a person.
         now: String,
     },
     /// The workflow has recorded [`CHOICES_MAX`] choices already.
@@ -42,7 +42,8 @@ pub enum DiskChoiceError {
 /// the status changed.
 ///
 /// # Errors
-/// [`DiskChoiceError`]: the disk must not be used.
+/// The action is not running, the hint chose another disk before, or the workflow has too many
+/// choices.
 pub fn choose(
     status: &mut WorkflowStatus,
     action_id: &str,
@@ -71,8 +72,8 @@ pub fn choose(
     }
 }
 
-/// True if both choices are the same disk: by World Wide Name, else by serial number. Disks without
-/// either are compared by model and size.
+/// Returns true if both choices are the same disk. Disks are compared by World Wide Name, else by
+/// serial number, else by model and size.
 fn is_same(one: &ChosenDisk, other: &ChosenDisk) -> bool {
     let pairs = [(&one.wwn, &other.wwn), (&one.serial, &other.serial)];
     let known = pairs.into_iter().find(|(one, other)| !one.is_empty() && !other.is_empty());
@@ -83,7 +84,7 @@ fn is_same(one: &ChosenDisk, other: &ChosenDisk) -> bool {
     is_nameless && one.model == other.model && one.size == other.size
 }
 
-/// Formats a disk so that a person can find it.
+/// Formats model, size, and serial number or WWN of a disk, for a person.
 struct Words<'a>(&'a ChosenDisk);
 
 impl fmt::Display for Words<'_> {

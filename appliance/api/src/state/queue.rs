@@ -1,23 +1,23 @@
-//! Queue of a machine: its workflows run one at a time. A workflow that has begun comes first, then
-//! the oldest. (Upstream serves them in the order of its cache, which is undefined.)
+//! Queue of a machine, whose workflows run one at a time: first a workflow that has begun, then the
+//! oldest workflow. (Upstream serves workflows in the order of its cache, which is undefined.)
 
 use jiff::Timestamp;
 
 use crate::tinkerbell::{ActionState, State, Workflow, WorkflowStatus};
 
-/// Position of a workflow in the queue of its machine; the least position is served.
+/// Position of a workflow in the queue of its machine. The workflow with the lowest position runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueuePosition {
     /// True if the workflow has not begun.
     waits: bool,
     /// Creation time of the workflow.
     created: Option<Timestamp>,
-    /// Namespace and name; they order workflows that were created in the same second.
+    /// Namespace and name, the order of workflows that were created in the same second.
     name: (String, String),
 }
 
 impl QueuePosition {
-    /// Queue position of `workflow`.
+    /// Returns the queue position of `workflow`.
     pub fn of(workflow: &Workflow) -> Self {
         let metadata = &workflow.metadata;
         Self {
@@ -28,7 +28,7 @@ impl QueuePosition {
     }
 }
 
-/// True if the workflow has changed the machine and has not ended.
+/// Returns true if the workflow has changed the machine (such as by a boot) and has not ended.
 pub fn begun(status: &WorkflowStatus) -> bool {
     let booted = || {
         let boot = &status.boot_options;
@@ -41,21 +41,22 @@ pub fn begun(status: &WorkflowStatus) -> bool {
     }
 }
 
-/// True if no action of the workflow may start: disabled by its owner, being deleted, or paused
-/// before it began.
+/// Returns true if no action of the workflow may start: the workflow is disabled, being deleted, or
+/// paused before its beginning.
 pub fn idle(workflow: &Workflow) -> bool {
     workflow.spec.disabled == Some(true)
         || workflow.metadata.deletion_timestamp.is_some()
         || (workflow.spec.paused == Some(true) && !begun(&workflow.status))
 }
 
-/// True if workflows behind this one in the queue must wait.
+/// Returns true if later workflows in the queue must wait for this workflow.
 pub fn holds(workflow: &Workflow) -> bool {
     let state = workflow.status.state;
     state != State::New && !state.ended() && !idle(workflow)
 }
 
-/// True if the workflow has an unfinished task for the agent, now or later.
+/// Returns true if the workflow still needs the agent: an action is not complete, or the workflow
+/// is in the state `Post`.
 pub fn needs(status: &WorkflowStatus, agent_id: &str) -> bool {
     let open = |state: ActionState| matches!(state, ActionState::Pending | ActionState::Running);
     status.tasks.iter().any(|task| {
@@ -64,8 +65,8 @@ pub fn needs(status: &WorkflowStatus, agent_id: &str) -> bool {
     })
 }
 
-/// Name of the first of `others` that `workflow` waits for: same Hardware, and earlier in the
-/// queue.
+/// Returns the name of the workflow that `workflow` waits for: the first of `others` with the same
+/// Hardware and an earlier queue position. `None` if there is no such workflow.
 pub fn ahead<'a>(
     workflow: &Workflow,
     others: impl Iterator<Item = &'a Workflow>,

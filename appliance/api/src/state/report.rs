@@ -6,8 +6,8 @@ use super::attempt::{begin_again, retry_wait};
 use super::workflow::{Event, next};
 use crate::tinkerbell::{ActionState, ActionStatus, CurrentState, WorkflowEnd, WorkflowStatus};
 
-/// Extra time after an action's own limit before the box times the action out. The agent applies
-/// the limit too, and its report may be on the way.
+/// Extra time after the time limit of an action before the box times the action out. The agent
+/// applies the limit as well, and its report may still be in transit.
 pub const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Report of an agent about one action.
@@ -40,7 +40,7 @@ pub enum ReportError {
         /// Action of the report.
         action_id: String,
     },
-    /// The action must not start any more; the agent must not run it.
+    /// The action cannot start any more; the agent must not run the action.
     #[error("action {action_id} cannot start: {why}")]
     Late {
         /// Action of the report.
@@ -62,14 +62,14 @@ pub enum ReportError {
 
 /// Applies a report to `status`; returns `true` when the status changed.
 ///
-/// The end of an ended action, or of an action of an ended workflow, is acknowledged and changes
-/// nothing. An agent may thus repeat a report whose acknowledgment was lost. The start of such an
-/// action is refused. The report was in transit when the workflow ended, and the disk must not be
-/// changed now. All times are the box's own: an agent's clock may be wrong by years.
+/// A report of the end of an ended action, or of an action of an ended workflow, is acknowledged
+/// and changes nothing: an agent may repeat a report whose acknowledgment was lost. A report of the
+/// start of such an action is rejected: it was sent before the workflow ended, and the disk must
+/// not be changed now. All times are from the box's clock, because an agent's clock may be wrong by
+/// years.
 ///
 /// # Errors
-/// [`ReportError`]: the action does not exist, belongs to another agent, or must not start any
-/// more.
+/// The action does not exist, belongs to another agent, or must not start any more.
 pub fn take(
     status: &mut WorkflowStatus,
     report: &Report,
@@ -114,8 +114,9 @@ fn begin(action: &mut ActionStatus, report: &Report, now: Timestamp) {
     action.deadline = allowance(action).and_then(|limit| now.saturating_add(limit).ok());
 }
 
-/// Time from the start of an action after which the box times it out; `None` for an action without
-/// a limit. A run after a failure adds the same limit once more.
+/// Returns the time from the start of an action after which the box times the action out; `None`
+/// for an action without a limit. An action with `on-failure` or `on-timeout` arguments gets the
+/// limit twice, for the additional run.
 pub fn allowance(action: &ActionStatus) -> Option<SignedDuration> {
     let limit = SignedDuration::from_secs(action.timeout);
     let handled = !action.on_failure.is_empty() || !action.on_timeout.is_empty();
@@ -124,7 +125,7 @@ pub fn allowance(action: &ActionStatus) -> Option<SignedDuration> {
     (action.timeout > 0).then_some(whole)
 }
 
-/// Ends the running action whose time is up by the box's clock; `None` when no action runs.
+/// Returns the status with the running action timed out at `now`; `None` if no action runs.
 pub fn time_out(status: &WorkflowStatus, message: &str, now: Timestamp) -> Option<WorkflowStatus> {
     let at = running(status).filter(|_| status.state.serves())?;
     let mut status = status.clone();
@@ -132,8 +133,8 @@ pub fn time_out(status: &WorkflowStatus, message: &str, now: Timestamp) -> Optio
     Some(status)
 }
 
-/// Returns the status with a new message for the running action. `None` when `action_id` is not the
-/// running action of that agent, or has the same message already.
+/// Returns the status with a new message for the running action. Returns `None` if `action_id` is
+/// not the running action of `agent_id`, or already has this message.
 pub fn say(
     status: &WorkflowStatus,
     agent_id: &str,
@@ -151,12 +152,12 @@ pub fn say(
     })
 }
 
-/// Task and action index of the first action that has not succeeded.
+/// Returns task and action index of the first action that has not succeeded.
 fn first_open(status: &WorkflowStatus) -> Option<(usize, usize)> {
     place(status, |action| action.state != ActionState::Success)
 }
 
-/// Task and action index of the running action.
+/// Returns task and action index of the running action; `None` if no action runs.
 pub fn running(status: &WorkflowStatus) -> Option<(usize, usize)> {
     place(status, |action| action.state == ActionState::Running)
 }
@@ -167,7 +168,8 @@ fn place(status: &WorkflowStatus, is_it: impl Fn(&ActionStatus) -> bool) -> Opti
     })
 }
 
-/// Applies a new state of an action to its workflow.
+/// Applies a new state of an action to its workflow, and repeats a failed action if repeats are
+/// left.
 fn settle(
     status: &mut WorkflowStatus,
     at: (usize, usize),
@@ -206,8 +208,8 @@ fn settle(
     }
 }
 
-/// Task and action index of the reported action, and true if the report is about its present
-/// attempt.
+/// Returns task and action index of the reported action, and true if the report is about the
+/// current attempt of the action.
 fn find(status: &WorkflowStatus, report: &Report) -> Result<((usize, usize), bool), ReportError> {
     let id = &report.action_id;
     let is_it = |action: &ActionStatus| {
@@ -263,7 +265,7 @@ fn advance(status: &mut WorkflowStatus, reported: ActionState, sentence: String,
     }
 }
 
-/// ID of the agent that must act next; `None` when every action has succeeded.
+/// Returns the ID of the agent that must act next; `None` if every action has succeeded.
 pub fn turn(status: &WorkflowStatus) -> Option<String> {
     status
         .tasks

@@ -5,14 +5,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::attempt::retry_left;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
-/// Limit in seconds that agents receive for an action without a limit: about ten years. Upstream's
-/// agent treats 0 as expired, and its nanosecond counter still holds this value.
+/// Time limit in seconds that agents receive for an action without a limit: about ten years.
+/// Upstream's agent treats 0 as expired, and its nanosecond counter does not overflow at this
+/// value.
 pub const NO_LIMIT_SECS: i64 = 315_360_000;
-/// Shortest time from the start of an action that leaves the agent OS until a newly booted agent
-/// can send a request. An agent with an earlier request did not reboot: it lost the response.
+/// Minimum time from the start of a reboot action until a newly booted agent can send a request. An
+/// agent that sends a request earlier did not reboot: the response to its last request was lost.
 const BOOT_LEAST: SignedDuration = SignedDuration::from_secs(20);
 
-/// Response to an agent that requests work.
+/// Response of the box to an agent that requests work.
 #[derive(Debug, PartialEq)]
 pub enum ServeDecision<'a> {
     /// Action to run now.
@@ -22,15 +23,15 @@ pub enum ServeDecision<'a> {
         /// First action that has not succeeded.
         action: &'a ActionStatus,
     },
-    /// No work in this workflow for this agent now; the text is the reason for a person.
+    /// The workflow has no work for the agent now; the text is the reason for a person.
     Wait(&'static str),
 }
 
-/// Next step of the agent `agent_id` in a workflow.
+/// Decides the next step of the agent `agent_id` in a workflow.
 ///
-/// The first action that has not succeeded is served again while it is pending or running. An agent
-/// that returns after a power failure starts the action anew. For an action that leaves the agent
-/// OS, see [`came_back`].
+/// The box serves the first action that has not succeeded again while the action is pending or
+/// running. An agent that returns after a power failure starts the action again. For an action that
+/// leaves the agent OS, see [`came_back`].
 pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> ServeDecision<'a> {
     match status.state {
         State::New => return ServeDecision::Wait("its template is not rendered yet"),
@@ -63,16 +64,15 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> 
     ServeDecision::Wait("all actions are complete")
 }
 
-/// True if the requesting agent has returned from an action that leaves its OS; that action is then
-/// done. An upstream agent is killed by its own reboot before it can report. Without this rule the
-/// box would order a reboot again and again (CAPT #569).
+/// Returns true if the requesting agent has returned from an action that leaves the agent OS; the
+/// action is then complete. An upstream agent is killed by its own reboot before it can report.
+/// Without this rule the box would order a reboot again and again (CAPT #569).
 ///
-/// The image's repository name identifies such an action (`reboot`, `kexec`, or `waitdaemon` that
-/// runs one of these). A Tinbox agent leaves only after its success is acknowledged. A request from
-/// it means that power failed earlier, and that it must repeat the action. Otherwise its machine
-/// would stay in the agent OS. An upstream agent (`is_stock`) requests work only when it is idle,
-/// so it has forgotten the action. It is taken to have returned, unless its request comes sooner
-/// than any machine can boot.
+/// The repository name of the image identifies such an action (`reboot`, `kexec`, or `waitdaemon`
+/// that runs either). An upstream agent (`is_stock`) requests work only when it is idle, so it no
+/// longer knows the action: it has returned, unless the request comes sooner than a machine can
+/// boot. A Tinbox agent leaves only after the box acknowledged its success. Its request means that
+/// power failed earlier, and that the agent must repeat the action to leave the agent OS.
 pub fn came_back(action: &ActionStatus, is_stock: bool, now: Timestamp) -> bool {
     is_stock
         && action.state == ActionState::Running
@@ -80,7 +80,7 @@ pub fn came_back(action: &ActionStatus, is_stock: bool, now: Timestamp) -> bool 
         && action.execution_start.is_some_and(|start| now.duration_since(start) >= BOOT_LEAST)
 }
 
-/// True if the action ends by leaving the agent OS.
+/// Returns true if the action ends by leaving the agent OS (reboot or kexec).
 fn leaves(action: &ActionStatus) -> bool {
     let name = match repository(&action.image) {
         "waitdaemon" => action.environment.get("IMAGE").map_or("", |image| repository(image)),
@@ -89,15 +89,15 @@ fn leaves(action: &ActionStatus) -> bool {
     matches!(name, "reboot" | "kexec")
 }
 
-/// Last part of an OCI reference's name, without tag and digest. It identifies an action
-/// independently of the registry.
+/// Returns the last part of an OCI reference's name, without tag and digest. This name identifies
+/// an action independently of the registry.
 pub fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     name.split(':').next().unwrap_or_default()
 }
 
-/// Reason why an agent must stop a running action; `None` while the action is needed.
+/// Returns the reason why an agent must stop a running action; `None` if the agent must continue.
 pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
     if status.state.ended() {
         let why = status.ended.as_ref().map_or("it has ended", |ended| &ended.message);
@@ -111,14 +111,15 @@ pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
     }
 }
 
-/// Environment of an action as sorted `K=V`; the action's variables override the task's.
+/// Returns the environment of an action as sorted `K=V`; the action's variables override the
+/// task's.
 pub fn environment(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
     let mut merged = task.environment.clone();
     merged.extend(action.environment.iter().map(|(key, value)| (key.clone(), value.clone())));
     merged.into_iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// Bind mounts of an action: the task's first, then the action's.
+/// Returns the bind mounts of an action: first the task's mounts, then the action's.
 pub fn volumes(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
     task.volumes.iter().chain(&action.volumes).cloned().collect()
 }

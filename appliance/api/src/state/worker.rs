@@ -1,15 +1,16 @@
-//! View of a workflow for older workers (tink-worker). They know its actions by name and by
+//! Workflow data for older workers (tink-worker). They identify an action by its name and its
 //! position in one list, without IDs and attempts.
 
 use crate::tinkerbell::{ActionState, ActionStatus, TaskStatus, WorkflowStatus};
 
-/// Every action with its task, in the order of the list.
+/// Returns every action with its task, in the order of execution.
 pub fn list(status: &WorkflowStatus) -> impl Iterator<Item = (&TaskStatus, &ActionStatus)> {
     status.tasks.iter().flat_map(|task| task.actions.iter().map(move |action| (task, action)))
 }
 
-/// Action that a worker refers to by name. A template permits no action name twice in a task. If a
-/// name is there twice anyway, the first action that is not done is meant.
+/// Returns the action with a task name and an action name; `None` if absent. A template permits no
+/// action name twice in a task. For a duplicate name, the first action that has not succeeded is
+/// returned.
 pub fn named<'a>(
     status: &'a WorkflowStatus,
     task: &str,
@@ -20,9 +21,9 @@ pub fn named<'a>(
     list(status).filter(is_it).find(open).or_else(|| list(status).find(is_it))
 }
 
-/// True if a report can only belong to an earlier attempt: the end of an action that has not
-/// started. A worker starts no action without the box's consent, so the ended action was repeated
-/// since. (For a report with an attempt, the action's ID decides this.)
+/// Returns true if a report can only be about an earlier attempt: it reports the end of an action
+/// that has not started. A worker starts no action without the box's consent, so the action was
+/// reset for a repeat. (A report with an action ID needs no such check.)
 pub fn is_late(action: &ActionStatus, reported: ActionState) -> bool {
     let ends =
         matches!(reported, ActionState::Success | ActionState::Failed | ActionState::Timeout);

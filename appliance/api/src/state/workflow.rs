@@ -1,6 +1,6 @@
-//! State table of a Workflow (upstream: tink's `internal/workflow`). A pair that is not in the
-//! table changes nothing: a late report never revives a workflow that has ended. Only a requested
-//! retry does, and never for a workflow that succeeded.
+//! State table of a Workflow (upstream: tink's `internal/workflow`). A pair of state and event that
+//! is not in the table changes nothing, so a late report never restarts an ended workflow. Only a
+//! retry does, and never after success.
 
 use crate::tinkerbell::State;
 
@@ -13,7 +13,7 @@ pub enum Event {
     RenderedForAgent,
     /// Network boot is permitted and every boot job has completed.
     BootPrepared,
-    /// A boot job failed for good.
+    /// A BMC job that boots the machine failed, and the box gives up.
     BootFailed,
     /// The agent began an action.
     ActionStarted,
@@ -29,11 +29,11 @@ pub enum Event {
     PostDone,
     /// A user requested the end of the workflow.
     Cancelled,
-    /// A retry was requested, and the machine must first boot or get permission to boot.
+    /// A further attempt begins, and the machine must first boot or get permission to boot.
     RetriedForBoot,
-    /// A retry was requested, and the agent may request work at once.
+    /// A further attempt begins, and the agent may request work at once.
     RetriedForAgent,
-    /// A retry was requested, and the template was never rendered.
+    /// A further attempt begins, and the template must be rendered first.
     RetriedUnrendered,
     /// A user paused the workflow: no new action starts, and the state stays.
     Paused,
@@ -73,7 +73,7 @@ pub const EVENTS: [Event; 16] = [
     Event::Resumed,
 ];
 
-/// State after `event`; `None` if the event changes nothing.
+/// Returns the state after `event`; `None` if the event changes nothing.
 pub fn next(state: State, event: Event) -> Option<State> {
     use Event as E;
     use State as S;
@@ -98,17 +98,17 @@ pub fn next(state: State, event: Event) -> Option<State> {
 }
 
 impl State {
-    /// True if only a retry can still change the state; after success, a retry cannot.
+    /// Returns true for success, failure and timeout. A retry can change failure and timeout only.
     pub fn ended(self) -> bool {
         matches!(self, State::Success | State::Failed | State::Timeout)
     }
 
-    /// True if the agent may receive actions.
+    /// Returns true if the agent may receive actions.
     pub fn serves(self) -> bool {
         matches!(self, State::Pending | State::Running)
     }
 
-    /// State name as in JSON.
+    /// Returns the state name as in JSON; the empty string for `New`.
     pub fn as_str(self) -> &'static str {
         match self {
             State::New => "",
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-/// State table as a Mermaid diagram, for the documents.
+/// Formats the state table as a Mermaid diagram.
 pub fn diagram() -> String {
     let name = |state: State| match state {
         State::New => "[*]",

@@ -19,10 +19,10 @@ pub struct HardwareSpec {
     /// Agent ID of the machine; the MAC of the first interface when unset.
     #[serde(rename = "agentID")]
     pub agent_id: Option<String>,
-    /// Permissions for actions without a request of the owner.
+    /// Permissions for automatic actions on the machine.
     pub auto: Auto,
-    /// Network interfaces. The machine boots from the first unless a boot request arrives by
-    /// another.
+    /// Network interfaces. The machine boots from the first interface unless a boot request arrives
+    /// on another interface.
     pub interfaces: Vec<Interface>,
     /// Disks, in the owner's order.
     pub disks: Vec<Disk>,
@@ -36,15 +36,15 @@ pub struct HardwareSpec {
     pub vendor_data: Option<String>,
 }
 
-/// Permissions for actions on the machine without a request of its owner.
+/// Permissions for automatic actions on a machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Auto {
-    /// True if a rule set may create a Workflow when the agent of the machine reports.
+    /// True if a rule set may create a Workflow after a report of the machine's agent.
     pub enrollment_enabled: bool,
 }
 
-/// Status; nothing upstream writes it.
+/// Status of a Hardware. Upstream never writes this status.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HardwareStatus {
@@ -88,7 +88,7 @@ pub struct Interface {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Netboot {
-    /// Permission for network boot; absent means no.
+    /// Permission for network boot; absent means false.
     #[serde(rename = "allowPXE")]
     pub allow_pxe: Option<bool>,
     /// Custom iPXE binary or script.
@@ -97,7 +97,7 @@ pub struct Netboot {
     pub osie: Option<Osie>,
 }
 
-/// Custom iPXE of one interface.
+/// Custom iPXE binary or script of one interface.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ipxe {
@@ -124,7 +124,7 @@ pub struct Osie {
     pub kernel_params: Vec<String>,
 }
 
-/// DHCP reservation of one interface. Upstream's JSON names are in snake case here.
+/// DHCP reservation of one interface. Upstream's JSON names of these fields are in snake case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dhcp {
@@ -142,7 +142,7 @@ pub struct Dhcp {
     pub time_servers: Vec<String>,
     /// CPU architecture: `x86_64` or `aarch64`.
     pub arch: String,
-    /// Boots by UEFI: sets the EFI bit of one-time boot devices.
+    /// True if the machine boots in UEFI mode; sets the EFI bit of one-time boot devices.
     pub uefi: bool,
     /// Name of the interface in the installed system.
     pub iface_name: String,
@@ -265,7 +265,7 @@ pub struct InstanceIp {
 }
 
 impl HardwareSpec {
-    /// Agent ID of the machine: `agentID`, else the MAC of its first interface.
+    /// Returns the agent ID of the machine: `agentID`, else the MAC of its first interface.
     pub fn agent_id(&self) -> Option<String> {
         match &self.agent_id {
             Some(id) if !id.is_empty() => Some(id.clone()),
@@ -273,26 +273,26 @@ impl HardwareSpec {
         }
     }
 
-    /// MAC addresses, in the order of the interfaces.
+    /// Returns the MAC addresses, in the order of the interfaces.
     pub fn macs(&self) -> impl Iterator<Item = MacAddr> {
         self.interfaces.iter().filter_map(|interface| interface.dhcp.as_ref()?.mac)
     }
 
-    /// Reserved addresses, in order; invalid ones are left out.
+    /// Returns the reserved addresses, in the order of the interfaces, without invalid addresses.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.interfaces
             .iter()
             .filter_map(|interface| interface.dhcp.as_ref()?.ip.as_ref()?.address.parse().ok())
     }
 
-    /// Interface with the MAC address `mac`.
+    /// Returns the interface with the MAC address `mac`.
     pub fn interface(&self, mac: MacAddr) -> Option<&Interface> {
         self.interfaces
             .iter()
             .find(|interface| interface.dhcp.as_ref().is_some_and(|dhcp| dhcp.mac == Some(mac)))
     }
 
-    /// True if any interface boots by UEFI.
+    /// Returns true if any interface boots in UEFI mode.
     pub fn uefi(&self) -> bool {
         self.interfaces.iter().any(|interface| interface.dhcp.as_ref().is_some_and(|it| it.uefi))
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::meta::ObjectKey;
 
-/// Maximum number of references of one Hardware that are followed.
+/// Maximum number of references that the box reads for one Hardware.
 pub const REFERENCES_MAX: usize = 32;
 
 /// Reference to an API object from a Hardware.
@@ -28,16 +28,16 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// References of a stored Hardware, by their names in templates. Invalid references are left
-    /// out.
+    /// Returns the references of a stored Hardware, by their names in templates, without invalid
+    /// references.
     pub fn of(hardware: &Value) -> BTreeMap<String, Reference> {
         let all = hardware["spec"]["references"].as_object().into_iter().flatten();
         let read = |it: &Value| Reference::deserialize(it).ok();
         all.filter_map(|(name, it)| Some((name.clone(), read(it)?))).collect()
     }
 
-    /// Event in upstream's shape that access rules are matched with: the referring Hardware and its
-    /// reference.
+    /// Returns the event, in upstream's shape, for the patterns of access rules: the referring
+    /// Hardware `from` and the reference.
     pub fn event(&self, from: &ObjectKey) -> Value {
         json!({
             "source": { "name": from.name, "namespace": from.namespace },

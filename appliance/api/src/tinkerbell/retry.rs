@@ -1,16 +1,16 @@
-//! Fields of a Workflow that Tinbox adds to upstream's: attempts, history and requests. Clients may
-//! drop these unknown keys without harm. A Workflow without them runs once, as upstream runs it.
+//! Fields that Tinbox adds to upstream's Workflow: attempts, history and requests. A client that
+//! drops these unknown keys does no harm. Without them, a Workflow runs once, as with upstream.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::workflow::{ActionState, State, is_zero};
 
-/// Annotation that asks for another attempt; each new value asks once.
+/// Annotation that requests another attempt; each new value is a new request.
 pub const RETRY_REQUEST: &str = "tinbox.dev/retry";
-/// Annotation that says where that attempt begins: `failed` or `start`.
+/// Annotation with the first action of the requested attempt: `failed` or `start` ([`RetryFrom`]).
 pub const RETRY_FROM: &str = "tinbox.dev/retry-from";
-/// Annotation that asks for the end; each new value asks once.
+/// Annotation that requests the end of the Workflow; each new value is a new request.
 pub const CANCEL_REQUEST: &str = "tinbox.dev/cancel";
 
 /// Rule for further attempts after a failure.
@@ -20,8 +20,8 @@ pub struct Retry {
     /// Maximum number of attempts, including the first. With 0 or 1, a failed Workflow is not
     /// repeated.
     pub attempts: i64,
-    /// Wait in seconds before the second attempt; it doubles with each attempt. 0 means the
-    /// default.
+    /// Wait in seconds before the second attempt; doubles with each attempt, up to 3600. 0 means
+    /// 10.
     #[serde(skip_serializing_if = "is_zero")]
     pub backoff_seconds: i64,
     /// First action of a new attempt.
@@ -40,7 +40,7 @@ pub enum RetryFrom {
 }
 
 impl RetryFrom {
-    /// Value as in the annotation and on the command line.
+    /// Returns the value as in the annotation and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -48,7 +48,7 @@ impl RetryFrom {
         }
     }
 
-    /// Parses the output of [`RetryFrom::as_str`].
+    /// Parses the output of [`RetryFrom::as_str`]; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Failed, Self::Start].into_iter().find(|from| from.as_str() == text)
     }
@@ -60,13 +60,13 @@ impl RetryFrom {
 pub struct WorkflowEnd {
     /// Time of the end, by the box's clock.
     pub time: Timestamp,
-    /// Stable code for programs.
+    /// Machine-readable reason of the end; its spelling never changes.
     pub reason: String,
-    /// Sentence for a person.
+    /// Description of the end, one sentence for a person.
     pub message: String,
 }
 
-/// Attempt that has ended.
+/// Ended attempt of a Workflow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attempt {
@@ -74,9 +74,9 @@ pub struct Attempt {
     pub attempt: i64,
     /// State in which the attempt ended.
     pub state: State,
-    /// Stable code for programs.
+    /// Machine-readable reason of the end; its spelling never changes.
     pub reason: String,
-    /// Sentence for a person.
+    /// Description of the end, one sentence for a person.
     pub message: String,
     /// Time at which the attempt ended.
     pub time: Timestamp,
@@ -101,7 +101,7 @@ pub struct ActionAttempt {
     pub execution_stop: Option<Timestamp>,
 }
 
-/// Last requests that were carried out, so that the box carries out none twice.
+/// Last requests that the box carried out. The record prevents a second execution of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requests {

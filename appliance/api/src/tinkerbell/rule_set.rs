@@ -1,4 +1,4 @@
-//! Kind WorkflowRuleSet: rules that create a Workflow for a machine without a request.
+//! Kind WorkflowRuleSet: rules that create a Workflow for a machine automatically.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Object;
 
-/// Label of a Workflow that was made by a rule set.
+/// Label of a Workflow that a rule set created.
 pub const AUTO_ENROLLMENT: &str = "tinkerbell.org/auto-enrollment";
-/// Annotation with what an agent said of its machine, as JSON.
+/// Annotation with the machine attributes that the agent reported, as JSON.
 pub const AGENT_ATTRIBUTES: &str = "tinkerbell.org/agent-attributes";
 
-/// Maximum number of rules of one set.
+/// Maximum number of rules of one rule set.
 pub const RULES_MAX: usize = 256;
 
-/// Rules that create Workflows for machines whose agents report.
+/// Rules that create a Workflow for a machine when its agent reports.
 pub type WorkflowRuleSet = Object<RuleSetSpec, RuleSetStatus>;
 
 /// Rules, and the Workflow that they create.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleSetSpec {
-    /// Patterns of the agent's attributes, in Quamina's language. One matching pattern is enough.
+    /// Patterns of the agent's attributes, in Quamina's language. The rule set applies if at least
+    /// one pattern matches.
     pub rules: Vec<String>,
     /// Workflow to create for a matching agent.
     pub workflow: RuleSetWorkflow,
 }
 
-/// Status; nothing writes it.
+/// Status of a rule set, always empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RuleSetStatus {}
 
@@ -35,9 +36,9 @@ pub struct RuleSetStatus {}
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleSetWorkflow {
-    /// Creates the Workflow disabled.
+    /// True to create the Workflow disabled.
     pub disabled: Option<bool>,
-    /// Namespace of the Workflow; the rule set's own when empty.
+    /// Namespace of the Workflow; empty means the namespace of the rule set.
     pub namespace: String,
     /// True if the Workflow gets the annotation [`AGENT_ATTRIBUTES`].
     pub add_attributes: bool,

@@ -23,7 +23,7 @@ pub struct TemplateSpec {
     pub data: Option<String>,
 }
 
-/// Status of a Template; nothing writes it.
+/// Status of a Template. Neither upstream nor the box writes this status.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TemplateStatus {
@@ -41,14 +41,14 @@ pub struct WorkflowSpec {
     pub hardware_ref: String,
     /// Top-level variables of the template.
     pub hardware_map: BTreeMap<String, String>,
-    /// Excludes the Workflow from processing while true.
+    /// True to exclude the Workflow from processing.
     pub disabled: Option<bool>,
     /// Ways to boot the machine into the agent OS.
     pub boot_options: BootOptions,
     /// Tinbox extension: rule for further attempts after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// Tinbox extension: no new action is started while true.
+    /// Tinbox extension: true to start no new action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 }
@@ -57,7 +57,7 @@ pub struct WorkflowSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BootOptions {
-    /// Permits network boot before the run and forbids it afterward.
+    /// True to permit network boot before the run and to forbid network boot after the run.
     pub toggle_allow_netboot: bool,
     /// URL of the ISO for `isoboot`.
     #[serde(rename = "isoURL")]
@@ -78,7 +78,7 @@ pub enum BootMode {
     /// Power off, insert the ISO, set the next boot to the ISO, power on.
     #[serde(alias = "iso")]
     Isoboot,
-    /// Runs the listed actions.
+    /// Runs the actions of [`Custom`].
     Customboot,
 }
 
@@ -86,34 +86,34 @@ pub enum BootMode {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Custom {
-    /// Actions before the run.
+    /// BMC actions before the run.
     pub preparing_actions: Vec<BmcAction>,
-    /// Actions after the run.
+    /// BMC actions after the run.
     pub post_actions: Vec<BmcAction>,
 }
 
-/// State of a Workflow in upstream's spelling. The spelling of upstream's charts up to 0.6 is read
-/// too.
+/// State of a Workflow in upstream's spelling. The parser also accepts the spelling of upstream's
+/// charts up to 0.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
-    /// Not processed yet (the empty string in JSON).
+    /// The Workflow is not processed yet (the empty string in JSON).
     #[default]
     #[serde(rename = "")]
     New,
-    /// Network boot is being permitted, and BMC jobs run.
+    /// The box permits network boot and runs BMC jobs.
     #[serde(alias = "STATE_PREPARING")]
     Preparing,
-    /// Waits for a request of the agent.
+    /// The Workflow waits for a request of the agent.
     #[serde(alias = "STATE_PENDING")]
     Pending,
     /// At least one action has started.
     #[serde(alias = "STATE_RUNNING")]
     Running,
-    /// Runs the steps after the last action.
+    /// The box runs the steps after the last action, such as a BMC job.
     #[serde(alias = "STATE_POST")]
     Post,
-    /// All actions and later steps succeeded.
+    /// All actions, and the steps after the last action, succeeded.
     #[serde(alias = "STATE_SUCCESS")]
     Success,
     /// An action or a boot job failed.
@@ -135,13 +135,13 @@ pub enum ActionState {
     /// The agent runs the action.
     #[serde(alias = "STATE_RUNNING")]
     Running,
-    /// Ended with an error.
+    /// The action ended with an error.
     #[serde(alias = "STATE_FAILED")]
     Failed,
-    /// Exceeded its time limit.
+    /// The action exceeded its time limit.
     #[serde(alias = "STATE_TIMEOUT")]
     Timeout,
-    /// Ended without an error.
+    /// The action ended without an error.
     #[serde(alias = "STATE_SUCCESS")]
     Success,
 }
@@ -181,13 +181,13 @@ pub struct WorkflowStatus {
     /// Tinbox extension: start time of an attempt after the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_start: Option<Timestamp>,
-    /// Tinbox extension: result of the workflow, set while it is over.
+    /// Tinbox extension: time and reason of the end, unset while the workflow can still run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<WorkflowEnd>,
-    /// Tinbox extension: the attempts before this one, oldest first.
+    /// Tinbox extension: earlier attempts, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,
-    /// Tinbox extension: the last requests that were carried out.
+    /// Tinbox extension: last retry and cancel requests that the box carried out.
     #[serde(skip_serializing_if = "Requests::is_empty")]
     pub requests: Requests,
     /// Tinbox extension: the disk that each hint chose at its first use. Later actions and attempts
@@ -272,7 +272,7 @@ pub struct TaskStatus {
     /// Bind mounts of every action in the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
-    /// Environment of every action in the task.
+    /// Environment variables of every action in the task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// Actions, in the order of the template.
@@ -294,7 +294,7 @@ pub struct ActionStatus {
     /// Arguments of the container.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Bind mounts, after those of the task.
+    /// Bind mounts of the action only. The agent mounts the task's volumes first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
     /// PID namespace, deprecated upstream: `host` or empty.
@@ -303,7 +303,7 @@ pub struct ActionStatus {
     /// Linux namespaces to share with the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Namespaces>,
-    /// Environment; overrides the task's environment.
+    /// Environment variables of the action. They override the task's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// State of this attempt of the action.
@@ -317,7 +317,7 @@ pub struct ActionStatus {
     /// Duration for display, such as `1m2s`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub execution_duration: String,
-    /// Message for a person.
+    /// Last message about the action, for a person.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Tinbox extension: maximum number of repeats within one attempt of the workflow.
@@ -326,15 +326,15 @@ pub struct ActionStatus {
     /// Tinbox extension: number of repeats so far in this attempt of the workflow.
     #[serde(skip_serializing_if = "is_zero")]
     pub retried: i64,
-    /// Tinbox extension: wait in seconds before the first repeat; it doubles with each further
-    /// repeat.
+    /// Tinbox extension: wait in seconds before the first repeat. The wait doubles with each
+    /// further repeat.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_wait: i64,
-    /// Tinbox extension: time of the next repeat, set while that time is in the future.
+    /// Tinbox extension: time of the next repeat, set while the action waits for a repeat.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
-    /// Arguments for one more run of the image after the action failed for good. Upstream's old
-    /// worker supports this field; upstream's new agent does not.
+    /// Arguments for one more run of the image after the action failed without repeats left.
+    /// Upstream's old worker supports this field; upstream's new agent does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_failure: Vec<String>,
     /// Arguments for one more run of the image after the action timed out.
@@ -343,11 +343,10 @@ pub struct ActionStatus {
     /// Tinbox extension: number of this attempt of the action, from 1; 0 is read as 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub attempts: i64,
-    /// Tinbox extension: the attempts of the action before this one, oldest first.
+    /// Tinbox extension: earlier attempts of the action, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ActionAttempt>,
-    /// Tinbox extension: time at which the box stops waiting for the end of the action, by the
-    /// box's clock.
+    /// Tinbox extension: time at which the box times the action out, by the box's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
     /// Tinbox extension: boot ID of the machine when the action started, if the agent reported one.
@@ -365,7 +364,7 @@ pub struct Namespaces {
     pub pid: String,
 }
 
-/// Condition in upstream's shape.
+/// Condition of a Workflow in upstream's shape.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Condition {
@@ -374,10 +373,10 @@ pub struct Condition {
     pub kind: String,
     /// Status of the condition: `True` or `False`.
     pub status: String,
-    /// Stable code for programs.
+    /// Machine-readable reason of the status; its spelling never changes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Sentence for a person.
+    /// Description of the status, one sentence for a person.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Time of the last change.
