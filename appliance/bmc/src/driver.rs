@@ -9,14 +9,14 @@ use stdx::Secret;
 
 use crate::Error;
 
-/// Power state as the BMC reports it.
+/// Power state of a machine as its BMC reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Power {
     /// The machine has power.
     On,
     /// The machine has no power.
     Off,
-    /// The BMC answered, but cannot tell.
+    /// The BMC answered, but does not know the power state.
     Unknown,
 }
 
@@ -30,19 +30,18 @@ impl fmt::Display for Power {
     }
 }
 
-/// Requested change of power. `Ok` of a request does not confirm the new state: see
-/// [`crate::ensure()`].
+/// Power change to request. An `Ok` result does not confirm the new state: see [`crate::ensure()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PowerAction {
-    /// Powers the machine on.
+    /// Switches the power on.
     On,
-    /// Switches the power off at once.
+    /// Switches the power off at once, without a shutdown.
     Off,
     /// Requests a shutdown by the operating system (ACPI power button).
     Soft,
     /// Switches the power off and on again.
     Cycle,
-    /// Hard reset without losing power.
+    /// Resets the machine without losing power and without a shutdown.
     Reset,
 }
 
@@ -63,13 +62,13 @@ impl fmt::Display for PowerAction {
 pub enum BootDevice {
     /// Network boot by PXE.
     Pxe,
-    /// The machine's default disk.
+    /// Default disk of the machine.
     Disk,
     /// Setup program of the firmware.
     Bios,
-    /// A CD or DVD, real or virtual.
+    /// CD or DVD, real or virtual.
     Cdrom,
-    /// The default disk, with the operating system in safe mode.
+    /// Default disk, with the operating system in safe mode.
     Safe,
 }
 
@@ -92,37 +91,37 @@ pub struct BootOverride {
     pub device: BootDevice,
     /// True for every later boot, false for the next boot only.
     pub persistent: bool,
-    /// True to boot by UEFI, false for legacy BIOS.
+    /// True to boot in UEFI mode, false in legacy BIOS mode.
     pub efi: bool,
 }
 
-/// Future of a driver's method; boxed, so that the trait is object-safe.
+/// Future that a driver's method returns; boxed, so that the trait is object-safe.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// Driver of one BMC. Every method has its own time limit. Its future may be dropped at any time;
-/// the next call then starts a new session.
+/// Driver of one BMC. Every method has its own time limit. A caller may drop the returned future at
+/// any time; the next call then opens a new session.
 pub trait Driver: Send + Sync {
-    /// Name of the protocol, for people: `ipmi`, `redfish`, `fake`.
+    /// Returns the name of the protocol for display: `ipmi` or `fake`.
     fn name(&self) -> &'static str;
 
-    /// Power state as the BMC reports it now.
+    /// Reads the power state from the BMC.
     fn power(&self) -> Pending<'_, Power>;
 
     /// Requests a change of power. `Ok` means that the BMC accepted the request, not that the state
     /// changed.
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()>;
 
-    /// Sets the boot device.
+    /// Sets the boot device of the next boot or of every boot.
     fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()>;
 
-    /// Returns the active override; `None` if the machine uses its own boot order.
+    /// Reads the active override; `None` if the machine uses its own boot order.
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>>;
 }
 
 /// Network address of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Host name or IP address, without brackets.
+    /// Host name or IP address; IPv6 without brackets.
     pub host: String,
     /// UDP port; default [`Address::IPMI_PORT`].
     pub port: u16,
@@ -132,7 +131,7 @@ impl Address {
     /// UDP port that IANA assigned to RMCP (ASF 2.0 §3.2.1).
     pub const IPMI_PORT: u16 = 623;
 
-    /// Address of `host` with the default IPMI port.
+    /// Creates the address of `host` with the default IPMI port 623.
     pub fn ipmi(host: impl Into<String>) -> Self {
         Self { host: host.into(), port: Self::IPMI_PORT }
     }
@@ -148,7 +147,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// User and password for a BMC.
+/// User name and password of a BMC account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// User name; at most 16 bytes for IPMI.
@@ -157,7 +156,7 @@ pub struct Credentials {
     pub password: Secret,
 }
 
-/// Cipher suite of IPMI (IPMI 2.0 table 22-20). Only the secure suites are listed.
+/// Cipher suite of IPMI (IPMI 2.0 table 22-20). Insecure suites are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CipherSuite {
     /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
@@ -167,10 +166,10 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
-    /// Suites that are tried by default, best first.
+    /// Suites that a driver tries by default, best first.
     pub const PREFERRED: [Self; 2] = [Self::Seventeen, Self::Three];
 
-    /// Number of the suite in the standard.
+    /// Returns the number of the suite in IPMI 2.0 table 22-20.
     pub fn id(self) -> u8 {
         match self {
             Self::Three => 3,
@@ -178,7 +177,7 @@ impl CipherSuite {
         }
     }
 
-    /// Returns the suite with that number; `None` for an insecure or unknown suite.
+    /// Returns the suite with the number `id`; `None` for an insecure or unknown suite.
     pub fn from_id(id: u8) -> Option<Self> {
         Self::PREFERRED.into_iter().find(|suite| suite.id() == id)
     }
@@ -206,7 +205,7 @@ impl FromStr for CipherSuite {
 pub struct Endpoint {
     /// Network address of the BMC.
     pub address: Address,
-    /// User and password of an account.
+    /// User name and password of an account.
     pub credentials: Credentials,
     /// Required suite; `None` means the best of [`CipherSuite::PREFERRED`] that the BMC supports.
     pub cipher_suite: Option<CipherSuite>,

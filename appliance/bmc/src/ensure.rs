@@ -1,4 +1,4 @@
-//! Brings the power to a state and confirms the state.
+//! Change of the power state of a machine, with confirmation by the BMC.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use tokio::time::Instant;
 
 use crate::{Driver, Error, Power, PowerAction};
 
-/// Intervals of the wait for a state.
+/// Intervals at which a power state is read and requested.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// Interval between two readings.
+    /// Interval between two readings of the power state.
     poll: Duration,
-    /// After so long without the state following, the request is made again: some BMCs answer OK
-    /// while their power sequencer is busy, and forget it.
+    /// Time after which an unconfirmed change is requested again: some BMCs answer OK while their
+    /// power sequencer is busy, and lose the request.
     ask_again: Duration,
 }
 
 const PACE: Pace = Pace { poll: Duration::from_millis(500), ask_again: Duration::from_secs(20) };
 
-/// Next step towards a power state.
+/// Next step toward a power state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The state is confirmed.
+    /// The BMC reports the requested state.
     Done,
-    /// Request this change of power now.
+    /// Request this power change now.
     Act(PowerAction),
-    /// A change was requested; read again after this time.
+    /// Wait for this time, then read the power state again.
     Wait(Duration),
 }
 
-/// Decides the next step. `observed` was just read; the last request was made `asked` ago (`None`:
-/// no request yet). Idempotent: an existing state is left alone. Wanting [`Power::Unknown`] is done
-/// at once; observing it means to wait, because a machine must not lose power over a BMC that
-/// cannot tell.
+/// Decides the next step from the state `observed` and the time `asked` since the last request
+/// (`None`: no request yet). A machine in the state `want` gets no request. [`Power::Unknown`] as
+/// `want` means done; as `observed` it means wait, because a machine must not lose power when its
+/// BMC does not know the state.
 ///
 /// ```
 /// use bmc::{decide, Power, PowerAction, Step};
@@ -62,11 +62,12 @@ impl Pace {
     }
 }
 
-/// Brings the power to `want`, and returns when the BMC itself reports it, or with an error at
-/// `deadline`. Silence and a busy BMC are waited out; a wrong password or a refusal is not.
+/// Changes the power to `want`, and returns when the BMC reports this state. Errors that may pass,
+/// such as no response or a busy BMC, are retried until `deadline`. A wrong password or a refusal
+/// is an error at once.
 ///
 /// # Errors
-/// The driver's, or [`Error::NotConfirmed`] when the state did not follow in time.
+/// The driver fails, or the state is not confirmed before `deadline` ([`Error::NotConfirmed`]).
 pub async fn ensure(driver: &dyn Driver, want: Power, deadline: Instant) -> Result<(), Error> {
     ensure_at(PACE, driver, want, deadline).await
 }

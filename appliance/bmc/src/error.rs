@@ -1,4 +1,4 @@
-//! Errors on the way to a BMC, and their classification as transient.
+//! Errors of a BMC or of the network path, and their classification as transient.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::{Address, Power, PowerAction};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name of the BMC has no address.
+    /// The host name of the BMC cannot be resolved to an IP address.
     #[error("cannot find the IP address of BMC {address}")]
     Resolve {
         /// Address of the BMC.
@@ -19,7 +19,7 @@ pub enum Error {
         #[source]
         source: Option<io::Error>,
     },
-    /// The box itself cannot send to the address of the BMC.
+    /// The box cannot send to the address of the BMC.
     #[error("cannot send to BMC {address}")]
     Socket {
         /// Address of the BMC.
@@ -28,7 +28,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The BMC sent no byte: it is switched off, unplugged, filtered, or has another address.
+    /// The BMC never responded: no power, no cable, a firewall, or a wrong address.
     #[error(
         "BMC {address} did not respond to {step} within {:.1} s: is it powered, connected and is \
          IPMI over LAN enabled?", after.as_secs_f32()
@@ -36,22 +36,22 @@ pub enum Error {
     NoAnswer {
         /// Address of the BMC.
         address: Address,
-        /// Request that got no answer.
+        /// Request without a response.
         step: &'static str,
         /// Time limit of the request.
         after: Duration,
     },
-    /// The BMC stopped answering.
+    /// The BMC responded before, but not to this request.
     #[error("BMC {address} stopped responding at {step}, waited {:.1} s", after.as_secs_f32())]
     Timeout {
         /// Address of the BMC.
         address: Address,
-        /// Request that got no answer.
+        /// Request without a response.
         step: &'static str,
         /// Time limit of the request.
         after: Duration,
     },
-    /// The user is unknown, lacks the permission, or has another password.
+    /// The BMC rejected the login: unknown user, missing permission, or wrong password.
     #[error("BMC {address} rejected the user name or password of user {username:?}")]
     WrongPassword {
         /// Address of the BMC.
@@ -59,34 +59,34 @@ pub enum Error {
         /// User name that was rejected.
         username: String,
     },
-    /// The user is valid, but lacks the privilege to switch power.
+    /// The user is valid, but lacks the operator privilege, which power commands need.
     #[error("BMC {address} does not give user {username:?} operator privilege: {status}")]
     Privilege {
         /// Address of the BMC.
         address: Address,
         /// User name that was rejected.
         username: String,
-        /// Status of the BMC.
+        /// Status that the BMC returned.
         status: String,
     },
-    /// The BMC accepts none of the allowed suites; a weaker suite is never tried.
+    /// The BMC accepts none of the allowed cipher suites; a weaker suite is never tried.
     #[error("BMC {address} supports none of the allowed cipher suites ({allowed}): {reason}")]
     SuiteRefused {
         /// Address of the BMC.
         address: Address,
         /// Allowed suites, by number.
         allowed: String,
-        /// Status of the BMC, or the suites that it offers.
+        /// Status that the BMC returned, or the suites that the BMC offers.
         reason: String,
     },
-    /// The BMC refused the session for a reason other than suite, user or password.
+    /// The BMC refused the session, but not because of cipher suite, user or password.
     #[error("BMC {address} refused {step}: {status}")]
     SessionRefused {
         /// Address of the BMC.
         address: Address,
         /// Request that was refused.
         step: &'static str,
-        /// Status of the BMC.
+        /// Status that the BMC returned.
         status: SessionStatus,
     },
     /// The BMC received a command and refused it.
@@ -94,87 +94,88 @@ pub enum Error {
     CommandRefused {
         /// Address of the BMC.
         address: Address,
-        /// Name of the command in the standard.
+        /// Name of the command in the IPMI standard.
         command: &'static str,
-        /// Completion code of the BMC.
+        /// Completion code that the BMC returned.
         code: CompletionCode,
     },
-    /// The BMC sent datagrams, but no valid answer: short, forged, or another protocol.
+    /// All datagrams from the BMC were invalid: too short, forged, or of another protocol.
     #[error("BMC {address} sent an invalid response to {step}")]
     Hostile {
         /// Address of the BMC.
         address: Address,
-        /// Request that got the datagram.
+        /// Request before the datagram.
         step: &'static str,
-        /// Error in the last datagram.
+        /// Reason why the last datagram is invalid.
         #[source]
         source: Malformed,
     },
-    /// The credentials cannot be sent in this protocol.
+    /// User name or password exceeds a limit of the protocol.
     #[error("cannot log in to BMC {address}: {reason}")]
     Credentials {
         /// Address of the BMC.
         address: Address,
-        /// Limit that is exceeded.
+        /// Exceeded limit, as a sentence.
         reason: &'static str,
     },
-    /// The requested cipher suite is not supported by this driver.
+    /// The driver does not support the requested cipher suite.
     #[error("cannot use cipher suite {asked:?}: use 17 or 3")]
     UnknownSuite {
-        /// Cipher suite that was requested.
+        /// Requested cipher suite, as text.
         asked: String,
     },
-    /// The protocol of the driver lacks this action.
+    /// The protocol of the driver does not have the power action.
     #[error("{driver} does not support {action}")]
     Unsupported {
         /// Name of the driver.
         driver: &'static str,
-        /// Power action that was requested.
+        /// Requested power action.
         action: PowerAction,
     },
-    /// The command was sent, and no answer to it came: it may have been carried out. Reported for
-    /// commands that must not be sent twice.
+    /// The driver sent a command that must not be repeated, and got no response: the BMC may have
+    /// executed the command.
     #[error("BMC {address} did not confirm {action}: the action may have been done")]
     Unanswered {
         /// Address of the BMC.
         address: Address,
-        /// Command without a confirmation.
+        /// Power action of the command.
         action: PowerAction,
-        /// Failure of the wait for the answer.
+        /// Error of the missing response.
         #[source]
         source: Box<Error>,
     },
-    /// The caller does not permit the command, which was not sent.
+    /// The caller did not permit the command, so the driver did not send it.
     #[error("cannot {action}: {reason}")]
     Withheld {
-        /// Command that was refused.
+        /// Power action that was not permitted.
         action: PowerAction,
-        /// Reason of the caller.
+        /// Reason why the caller did not permit the action.
         reason: String,
-        /// The caller may permit it later.
+        /// True if the caller may permit the action later.
         may_pass: bool,
     },
-    /// The BMC accepted the request, but the power state did not change.
+    /// The BMC accepted the request, but did not report the requested power state in time.
     #[error("the power was not {want} within {:.1} s, last state {last}", after.as_secs_f32())]
     NotConfirmed {
-        /// Power state that was requested.
+        /// Requested power state.
         want: Power,
-        /// Power state of the last reading.
+        /// Power state at the last reading.
         last: Power,
-        /// Time limit for the state.
+        /// Time since the start of the change.
         after: Duration,
     },
 }
 
 impl Error {
-    /// The BMC refused the user: the same login would be refused again, and may lock the account.
+    /// Returns true if the BMC refused the user. The BMC would refuse the same login again, and may
+    /// lock the account.
     pub fn refuses_login(&self) -> bool {
         matches!(self, Self::WrongPassword { .. } | Self::Privilege { .. })
     }
 
-    /// True if the same call may succeed later without a change: silence, a busy BMC, a damaged
-    /// reply. Wrong passwords and refused suites are permanent, and some BMCs lock the account when
-    /// they are repeated. A command that may have been carried out must not be repeated.
+    /// Returns true if the same call may succeed later: no response, a busy BMC, or a damaged
+    /// response. Wrong passwords and refused suites are permanent, and some BMCs lock the account
+    /// after repeated logins. A command that the BMC may have executed must not be repeated.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Resolve { .. }

@@ -1,5 +1,5 @@
-//! A BMC in memory for tests of other crates: honest, slow, lying or failing on demand, with a log
-//! of all calls.
+//! Simulated BMC in memory for tests of other crates, with a log of all calls. It can delay, lie or
+//! fail.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,19 +7,20 @@ use std::time::Duration;
 use crate::ipmi::CompletionCode;
 use crate::{Address, BootOverride, Driver, Error, Pending, Power, PowerAction};
 
-/// Maximum length of the log. A test that fills it has an endless loop.
+/// Maximum number of calls in the log; later calls are not logged. A test that fills the log has an
+/// endless loop.
 const LOG_LIMIT: usize = 10_000;
 
 /// Recorded call of the fake BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// A call of [`Driver::power`].
+    /// Call of [`Driver::power`].
     Power,
-    /// A call of [`Driver::set_power`].
+    /// Call of [`Driver::set_power`].
     SetPower(PowerAction),
-    /// A call of [`Driver::set_boot_device`].
+    /// Call of [`Driver::set_boot_device`].
     SetBootDevice(BootOverride),
-    /// A call of [`Driver::boot_device`].
+    /// Call of [`Driver::boot_device`].
     BootDevice,
 }
 
@@ -28,7 +29,7 @@ impl Call {
         matches!(self, Self::Power | Self::BootDevice)
     }
 
-    /// The driver's error when the reply to this call was lost.
+    /// Returns the driver's error for a lost response to this call.
     fn unanswered(self, failure: Failure) -> Error {
         match self {
             Self::SetPower(action @ (PowerAction::Cycle | PowerAction::Reset)) => {
@@ -43,18 +44,19 @@ impl Call {
 /// Behavior of the fake BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Carries out each change at once.
+    /// Executes each change at once.
     Honest,
-    /// Carries out each change, but shows the old state for this many more readings.
+    /// Executes each change, but reports the old state for the given number of readings.
     Slow(u32),
-    /// Reports success without carrying out the change.
+    /// Reports success, but does not execute the change.
     Lying,
-    /// Fails every call with this error, and changes nothing.
+    /// Fails every call with the given error, and changes nothing.
     Failing(Failure),
-    /// Carries out every change and returns this error: the reply was lost. Readings are correct.
+    /// Executes every change and returns the given error, as if the response was lost. Readings
+    /// succeed.
     ReplyLost(Failure),
-    /// Returns this error for every change and changes nothing: the request was lost. Readings are
-    /// correct.
+    /// Returns the given error for every change and changes nothing, as if the request was lost.
+    /// Readings succeed.
     RequestLost(Failure),
 }
 
@@ -67,7 +69,7 @@ pub enum Failure {
     Timeout,
     /// Fails every call with [`Error::WrongPassword`].
     WrongPassword,
-    /// [`Error::CommandRefused`] with this completion code.
+    /// Fails every call with [`Error::CommandRefused`] and this completion code.
     Refused(u8),
 }
 
@@ -90,7 +92,7 @@ impl Failure {
 #[derive(Debug)]
 struct State {
     power: Power,
-    /// Old state that is still shown, and the number of such readings.
+    /// Old state that readings still report, and the number of such readings left.
     stale: Option<(Power, u32)>,
     boot: Option<BootOverride>,
     mode: Mode,
@@ -99,12 +101,12 @@ struct State {
     log: Vec<Call>,
 }
 
-/// Fake BMC; clones share one machine.
+/// Simulated BMC; clones control the same machine.
 #[derive(Debug, Clone)]
 pub struct Fake(Arc<Mutex<State>>);
 
 impl Fake {
-    /// Creates a correct BMC of a machine in that state.
+    /// Creates a BMC with [`Mode::Honest`] and a machine in the power state `power`.
     pub fn new(power: Power) -> Self {
         Self(Arc::new(Mutex::new(State {
             power,
@@ -117,24 +119,24 @@ impl Fake {
         })))
     }
 
-    /// Sets the behavior from now on.
+    /// Sets the behavior for all later calls.
     pub fn set_mode(&self, mode: Mode) {
         self.state().mode = mode;
     }
 
-    /// Makes the next `calls` calls fail; later calls behave as before.
+    /// Makes the next `calls` calls fail with `failure`; later calls behave as before.
     pub fn fail_next(&self, calls: u32, failure: Failure) {
         let mut state = self.state();
         state.fail_next = calls;
         state.failure = failure;
     }
 
-    /// Returns all calls so far, in order, including failed ones.
+    /// Returns all calls so far in order, including failed calls.
     pub fn calls(&self) -> Vec<Call> {
         self.state().log.clone()
     }
 
-    /// Returns only the requested power changes.
+    /// Returns the requested power changes, in order.
     pub fn actions(&self) -> Vec<PowerAction> {
         let state = self.state();
         let action = |call: &Call| match call {
@@ -144,12 +146,12 @@ impl Fake {
         state.log.iter().filter_map(action).collect()
     }
 
-    /// Returns the real state of the machine, which its BMC may not show.
+    /// Returns the real power state of the machine, which the BMC may report wrongly.
     pub fn real_power(&self) -> Power {
         self.state().power
     }
 
-    /// Changes the real state without a call, like a person at the power button.
+    /// Changes the real power state without a call, like a person at the power button.
     pub fn press(&self, power: Power) {
         self.state().power = power;
     }
@@ -158,7 +160,7 @@ impl Fake {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Log a call; whether to do it, and whether to say that it failed.
+    /// Logs a call. Returns true if the call changes the machine, and the error to return.
     fn take(&self, call: Call) -> (bool, Option<Error>) {
         let mut state = self.state();
         if state.log.len() < LOG_LIMIT {

@@ -1,12 +1,12 @@
-//! IPMI 2.0 over LAN (RMCP+), the part that switches machines.
+//! IPMI 2.0 over LAN (RMCP+): the commands for power and boot device.
 //!
-//! From the bytes up: [`packet`] frames, [`crypto`] and [`rakp`] prove and hide, [`message`] and
-//! [`command`] ask; [`handshake`] and [`session`] are the protocol as machines without I/O or
-//! clock. Above them `link` is the socket, `connect` chooses the suite and opens a session, `line`
-//! serializes what is sent to one BMC, and [`Ipmi`] is the driver.
+//! Layers, lowest first: [`packet`] frames; [`crypto`] and [`rakp`] authenticate and encrypt;
+//! [`message`] and [`command`] encode requests; [`handshake`] and [`session`] are state machines
+//! without I/O and clock. `link` is the socket, `connect` chooses the cipher suite and opens a
+//! session, `line` serializes the commands to one BMC, and [`Ipmi`] is the driver.
 //!
-//! References are to the Intelligent Platform Management Interface Specification, second
-//! generation, v2.0 revision 1.1.
+//! Section and table numbers are those of the Intelligent Platform Management Interface
+//! Specification, second generation, v2.0 revision 1.1.
 
 mod client;
 pub mod command;

@@ -1,9 +1,10 @@
-//! Power and boot device of machines, through their management controllers (BMCs).
+//! Control of power and boot device of machines through their management controllers (BMCs).
 //!
-//! Never: act on an unconfirmed state, fall back to a weaker cipher than requested, print a
-//! password, know machines or jobs (the controllers do).
+//! This crate must never act on an unconfirmed state, use a weaker cipher suite than requested,
+//! print a password, or know machines and jobs (the crate `controllers` does).
 //!
-//! Enter at [`Driver`], [`registry::open`], [`ensure()`]; tests of other crates at [`fake::Fake`].
+//! Enter at [`Driver`], [`registry::open`] and [`ensure()`], or in tests of other crates at
+//! [`fake::Fake`].
 
 mod driver;
 mod ensure;

@@ -11,7 +11,7 @@ use super::line::{Line, Turn};
 use super::message::Command as _;
 use crate::{BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction};
 
-/// BMC that is controlled by IPMI 2.0.
+/// Driver of a BMC by IPMI 2.0.
 pub struct Ipmi {
     line: Arc<Line>,
     endpoint: Endpoint,
@@ -28,19 +28,19 @@ impl Ipmi {
         Self { line, endpoint }
     }
 
-    /// Identification of the BMC.
+    /// Reads the identification of the BMC (IPMI 2.0 §20.1).
     ///
     /// # Errors
-    /// As for every command: see [`Error`].
+    /// The BMC does not respond, refuses the login or the command, or sends invalid data.
     pub async fn device_id(&self) -> Result<DeviceId, Error> {
         self.line.turn(&self.endpoint, async |turn| turn.call(&GetDeviceId).await).await
     }
 
-    /// Returns the boot flags, active or not. Some BMCs, such as `ipmi_sim`, never report that the
+    /// Reads the boot flags, active or not. Some BMCs, such as `ipmi_sim`, never report that the
     /// flags are active.
     ///
     /// # Errors
-    /// As for every command: see [`Error`].
+    /// The BMC does not respond, refuses the login or the command, or sends invalid data.
     pub async fn boot_flags(&self) -> Result<BootFlags, Error> {
         self.line.turn(&self.endpoint, async |turn| turn.call(&GetBootFlags).await).await
     }
@@ -69,8 +69,8 @@ impl Ipmi {
     }
 }
 
-/// Sets the boot flags as other clients do: only the flags matter, so the parameters around them
-/// may be refused.
+/// Sets the boot flags in the order of other clients. The BMC may refuse every parameter except the
+/// flags.
 async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootOverride) -> Result<(), Error> {
     let began = optional(turn, SetBootOption::InProgress).await?;
     optional(turn, SetBootOption::KeepFlags).await?;
@@ -82,7 +82,7 @@ async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootOverride) -> Result<(), E
     set
 }
 
-/// Sets an optional parameter; true if the BMC accepted it.
+/// Sets an optional parameter. Returns true if the BMC accepted the parameter.
 async fn optional(turn: &mut Turn<'_>, option: SetBootOption) -> Result<bool, Error> {
     match turn.call(&option).await {
         Ok(()) => Ok(true),

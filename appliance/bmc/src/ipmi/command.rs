@@ -8,7 +8,7 @@ use crate::{BootDevice, BootOverride, Power, PowerAction};
 const CHASSIS: u8 = 0x00;
 const APP: u8 = 0x06;
 
-/// Privilege level operator (IPMI 2.0 table 13-17): the lowest level that may switch power.
+/// Privilege level "operator" (IPMI 2.0 table 13-17): the lowest level with power control.
 pub const OPERATOR: u8 = 0x03;
 
 /// Get Chassis Status (IPMI 2.0 §28.2).
@@ -64,19 +64,19 @@ impl Command for ChassisControl {
 /// Boot flags as stored by the BMC (IPMI 2.0 table 28-14, parameter 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootFlags {
-    /// True while the flags apply. The BMC clears the bit after use, or after 60 seconds by
+    /// True while the flags apply. The BMC clears the flags after use, or after 60 seconds by
     /// default.
     pub valid: bool,
-    /// True for every later boot.
+    /// True for every later boot, false for the next boot only.
     pub persistent: bool,
-    /// True for UEFI mode.
+    /// True for UEFI mode, false for legacy BIOS mode.
     pub efi: bool,
     /// Boot device; `None` without an override, or for a device that [`BootDevice`] lacks.
     pub device: Option<BootDevice>,
 }
 
 impl BootFlags {
-    /// Returns the override if the flags are valid.
+    /// Returns the override; `None` if the flags are not valid or name no known device.
     pub fn in_force(self) -> Option<BootOverride> {
         let Self { valid, persistent, efi, device } = self;
         device.filter(|_| valid).map(|device| BootOverride { device, persistent, efi })
@@ -101,16 +101,16 @@ impl BootFlags {
     }
 }
 
-/// Set System Boot Options (IPMI 2.0 §28.12), the parameters used (table 28-14).
+/// Set System Boot Options (IPMI 2.0 §28.12) with one parameter (table 28-14).
 #[derive(Debug, Clone, Copy)]
 pub enum SetBootOption {
-    /// Parameter 0: other clients must wait until [`SetBootOption::Complete`].
+    /// Parameter 0: a change begins; other clients must wait until [`SetBootOption::Complete`].
     InProgress,
     /// Parameter 0: the change is complete.
     Complete,
     /// Parameter 3: keep the flags even if no Chassis Control follows within 60 seconds.
     KeepFlags,
-    /// Parameter 4: the BIOS has not handled this boot information yet.
+    /// Parameter 4: sets the flag that the BIOS has not yet handled the boot information.
     Unacknowledged,
     /// Parameter 5: the boot flags.
     Flags(BootOverride),
@@ -218,7 +218,7 @@ impl Command for GetDeviceId {
     }
 }
 
-/// Set Session Privilege Level (IPMI 2.0 §22.18): a session begins with that of a mere user.
+/// Set Session Privilege Level (IPMI 2.0 §22.18). A session begins with the privilege "user".
 #[derive(Debug, Clone, Copy)]
 pub struct SetPrivilege(pub u8);
 
@@ -243,7 +243,7 @@ impl Command for SetPrivilege {
 /// Close Session (IPMI 2.0 §22.19).
 #[derive(Debug, Clone, Copy)]
 pub struct CloseSession {
-    /// Session ID of the BMC.
+    /// Session ID that the BMC assigned.
     pub session_id: u32,
 }
 
@@ -262,17 +262,17 @@ impl Command for CloseSession {
     }
 }
 
-/// Get Channel Cipher Suites (IPMI 2.0 §22.15.1): one slice of up to 16 bytes of the list.
+/// Get Channel Cipher Suites (IPMI 2.0 §22.15.1): returns up to 16 bytes of the list.
 #[derive(Debug, Clone, Copy)]
 pub struct GetCipherSuites {
-    /// Index of the slice; [`GetCipherSuites::SLICES`] at most.
+    /// Index of the 16-byte slice, below [`GetCipherSuites::SLICES`].
     pub slice: u8,
 }
 
 impl GetCipherSuites {
-    /// Limit of slices of a list.
+    /// Maximum number of slices of a list.
     pub const SLICES: u8 = 0x40;
-    /// Bytes of a slice that is not the last.
+    /// Length of every slice except the last, in bytes.
     pub const SLICE_LEN: usize = 16;
 }
 
@@ -294,8 +294,8 @@ impl Command for GetCipherSuites {
     }
 }
 
-/// The suite numbers in a whole list of cipher suite records (IPMI 2.0 table 22-19); what cannot be
-/// read ends the list.
+/// Returns the suite numbers in a complete list of cipher suite records (IPMI 2.0 table 22-19). An
+/// invalid record ends the list.
 pub fn suite_numbers(mut records: &[u8]) -> Vec<u8> {
     let mut numbers = Vec::new();
     while let Some((&start, rest)) = records.split_first() {

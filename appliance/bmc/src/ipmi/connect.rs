@@ -13,22 +13,23 @@ use super::session::Session;
 use super::{CompletionCode, Malformed};
 use crate::{Address, CipherSuite, Error};
 
-/// Maximum time for the query of the suites, which many BMCs never answer.
+/// Maximum time for the query of the cipher suites, which many BMCs never answer.
 const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Attempts of the key exchange if it ends after the BMC has proven the password: a lost RAKP
-/// message 2 or 4 leaves both sides with different random numbers.
+/// Maximum number of key exchanges that fail after the BMC proved that it knows the password. A
+/// lost RAKP message 2 or 4 leaves the two sides with different random numbers.
 const ATTEMPTS: usize = 3;
 
-/// Session with its socket. A BMC has few sessions, so an open session sends one close request on
-/// drop, without waiting.
+/// Open session with its socket. A BMC has few sessions, so dropping an open session sends one
+/// close request, without waiting.
 pub(super) struct Live {
     link: Link,
     session: Session,
     is_closed: bool,
 }
 
-/// Opens a session. `known` is the cipher suite that worked the last time.
+/// Opens a session. `asked` is the required cipher suite, `known` the suite that worked the last
+/// time. With neither, the suites of [`candidates`] are tried.
 pub(super) async fn open(
     address: &Address,
     login: &Login,
@@ -80,7 +81,7 @@ pub(super) async fn open(
     Err(suite_refused(address, &candidates, "none was tried".into()))
 }
 
-/// Returns the suites to try, best first.
+/// Returns the cipher suites to try, best first.
 async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
     let Ok(Some(offered)) = timeout(DISCOVERY_LIMIT, discover(link)).await else {
         return Ok(CipherSuite::PREFERRED.to_vec());
@@ -95,7 +96,7 @@ async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
     Ok(candidates)
 }
 
-/// Numbers of the suites that the BMC lists; `None` if it lists none.
+/// Requests the numbers of the BMC's cipher suites; `None` if the BMC returns no list.
 async fn discover(link: &mut Link) -> Option<Vec<u8>> {
     let mut records = Vec::new();
     for slice in 0..GetCipherSuites::SLICES {
@@ -161,7 +162,7 @@ async fn attempt_once(
     }
 }
 
-/// Closes the session if necessary, and converts the refusal to an error.
+/// Converts a refusal to an error. After a wrong password, also closes the BMC's session.
 async fn refused(
     link: &Link,
     handshake: &Handshake,
@@ -201,12 +202,12 @@ fn suite_refused(address: &Address, allowed: &[CipherSuite], reason: String) -> 
 }
 
 impl Live {
-    /// Cipher suite of the session.
+    /// Returns the cipher suite of the session.
     pub(super) fn suite(&self) -> CipherSuite {
         self.session.suite()
     }
 
-    /// Sends one request and returns its answer.
+    /// Sends one request and returns the response.
     pub(super) async fn call<C: Command>(
         &mut self,
         command: &C,
@@ -229,7 +230,8 @@ impl Live {
         })
     }
 
-    /// Closes the session without waiting for the answer: the BMC also drops an idle session.
+    /// Closes the session; a missing response is ignored, because the BMC also drops an idle
+    /// session.
     pub(super) async fn close(mut self) {
         let close = self.session.close();
         if let Err(error) = self.call(&close, SHORT).await {

@@ -1,4 +1,4 @@
-//! The primitives of cipher suites 3 and 17: HMAC, key derivation, AES-CBC-128 with IPMI's padding.
+//! Cryptography of cipher suites 3 and 17: HMAC, key derivation, AES-CBC-128 with IPMI's padding.
 
 use aes::Aes128;
 use cbc::cipher::block_padding::NoPadding;
@@ -11,16 +11,16 @@ use zeroize::Zeroizing;
 use super::Malformed;
 use crate::CipherSuite;
 
-/// AES block, key and initialisation vector, in bytes.
+/// Length of AES block, key and initialization vector, in bytes.
 pub const BLOCK: usize = 16;
 
-/// The key of an HMAC whose input is a constant (IPMI 2.0 §13.32): 20 bytes for every hash, which
-/// is what BMCs and clients do, whatever the hash's own block size is.
+/// Length of the constants for K1 and K2 (IPMI 2.0 §13.32), in bytes. BMCs and clients use 20 for
+/// every hash, whatever the block size of the hash.
 const CONSTANT_LEN: usize = 20;
 
-/// Lengths and numbers of a suite (IPMI 2.0 tables 13-17 to 13-19, 22-20).
+/// Lengths and algorithm numbers of a suite (IPMI 2.0 tables 13-17 to 13-19, 22-20).
 impl CipherSuite {
-    /// Authentication, integrity and confidentiality algorithm numbers.
+    /// Returns the numbers of the authentication, integrity and confidentiality algorithm.
     pub fn algorithms(self) -> [u8; 3] {
         match self {
             Self::Three => [1, 1, 1],
@@ -28,7 +28,8 @@ impl CipherSuite {
         }
     }
 
-    /// Bytes of the key exchange authentication code in RAKP messages 2 and 3.
+    /// Returns the length of the key exchange authentication code in RAKP messages 2 and 3, in
+    /// bytes.
     pub fn key_exchange_len(self) -> usize {
         match self {
             Self::Three => 20,
@@ -36,7 +37,8 @@ impl CipherSuite {
         }
     }
 
-    /// Bytes of the check value in RAKP message 4 and of every packet's AuthCode.
+    /// Returns the length of the check value in RAKP message 4 and of a packet's AuthCode, in
+    /// bytes.
     pub fn check_len(self) -> usize {
         match self {
             Self::Three => 12,
@@ -45,7 +47,8 @@ impl CipherSuite {
     }
 }
 
-/// The whole HMAC of `parts`, one after the other: 20 or 32 bytes.
+/// Returns the untruncated HMAC of the concatenated `parts`: 20 bytes (suite 3) or 32 bytes (suite
+/// 17).
 pub fn hmac(suite: CipherSuite, key: &[u8], parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     match suite {
         CipherSuite::Three => finish(keyed::<Hmac<Sha1>>(key), parts),
@@ -53,8 +56,8 @@ pub fn hmac(suite: CipherSuite, key: &[u8], parts: &[&[u8]]) -> Zeroizing<Vec<u8
     }
 }
 
-/// Compares `code` with the beginning of the HMAC of `parts` in constant time. The caller has cut
-/// `code` to the length of the suite; an empty one is never correct.
+/// Compares `code` with the beginning of the HMAC of `parts` in constant time. The caller must cut
+/// `code` to the length of the suite. An empty `code` is never correct.
 pub fn verify(suite: CipherSuite, key: &[u8], parts: &[&[u8]], code: &[u8]) -> bool {
     fn check<M: Mac>(mut mac: M, parts: &[&[u8]], code: &[u8]) -> bool {
         parts.iter().for_each(|part| mac.update(part));
@@ -83,7 +86,7 @@ pub struct SessionKeys {
 }
 
 impl SessionKeys {
-    /// K1 and K2 from the session integrity key (IPMI 2.0 §13.32).
+    /// Derives K1 (integrity) and K2 (encryption) from the session integrity key (IPMI 2.0 §13.32).
     pub fn derive(suite: CipherSuite, session_integrity_key: &[u8]) -> Self {
         let integrity = hmac(suite, session_integrity_key, &[&[1; CONSTANT_LEN]]);
         let second = hmac(suite, session_integrity_key, &[&[2; CONSTANT_LEN]]);
@@ -92,23 +95,24 @@ impl SessionKeys {
         Self { suite, integrity, confidentiality }
     }
 
-    /// The suite they belong to.
+    /// Returns the cipher suite of the keys.
     pub fn suite(&self) -> CipherSuite {
         self.suite
     }
 
-    /// The AuthCode of a packet's signed part.
+    /// Returns the AuthCode of the signed part of a packet.
     pub fn sign(&self, signed: &[u8]) -> Vec<u8> {
         hmac(self.suite, &self.integrity, &[signed])[..self.suite.check_len()].to_vec()
     }
 
-    /// True if `code` is the complete AuthCode.
+    /// Returns true if `code` is the complete and correct AuthCode of `signed`.
     pub fn verify(&self, signed: &[u8], code: &[u8]) -> bool {
         code.len() == self.suite.check_len() && verify(self.suite, &self.integrity, &[signed], code)
     }
 
-    /// Payload to initialisation vector, then ciphertext with the pad of IPMI 2.0 §13.29.1: bytes
-    /// 1, 2, 3 … and their count. `iv` must be random and never used twice.
+    /// Encrypts a payload. Returns the initialization vector `iv` and the ciphertext, padded as in
+    /// IPMI 2.0 §13.29.1 with the bytes 1, 2, 3 … and their number. `iv` must be random and never
+    /// used twice.
     pub fn encrypt(&self, iv: [u8; BLOCK], payload: &[u8]) -> Vec<u8> {
         let pad = BLOCK - 1 - payload.len() % BLOCK;
         let mut block = Vec::with_capacity(payload.len() + pad + 1);
@@ -127,7 +131,7 @@ impl SessionKeys {
     /// packet was authenticated before.
     ///
     /// # Errors
-    /// [`Malformed`] if the length is not a multiple of the block size or the pad is too long.
+    /// The length is not a multiple of the block size, or the pad is too long.
     pub fn decrypt(&self, payload: &[u8]) -> Result<Vec<u8>, Malformed> {
         let (iv, text) =
             payload.split_first_chunk::<BLOCK>().ok_or(Malformed::Short("encrypted payload"))?;

@@ -1,4 +1,5 @@
-//! Opening a session, as a machine without I/O: datagrams in, the next datagram or a session out.
+//! Session setup as a state machine without I/O. Input: datagrams. Output: the next datagram, or a
+//! session.
 //!
 //! ```text
 //! Opening    -- Open Session Response --> Proving
@@ -6,7 +7,7 @@
 //! Confirming -- RAKP 4, verified      --> a session
 //! any        -- a status not OK, or a RAKP 2 made with another password --> refused
 //! ```
-//! A datagram that does not fit is reported and changes nothing.
+//! An unexpected datagram is an error and does not change the state.
 
 use stdx::Secret;
 use zeroize::Zeroizing;
@@ -19,12 +20,12 @@ use super::session::Session;
 use super::{Malformed, SessionStatus};
 use crate::{CipherSuite, Credentials};
 
-/// Name of the first step, for people.
+/// Name of the first step, for messages.
 pub const OPEN_SESSION: &str = "Open Session";
 
 const ROLE: u8 = OPERATOR | NAME_ONLY_LOOKUP;
 
-/// User name and password within the protocol's limits.
+/// User name and password within IPMI's length limits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     username: String,
@@ -35,7 +36,7 @@ impl Login {
     /// Checks the lengths of user name and password.
     ///
     /// # Errors
-    /// The exceeded limit, in words.
+    /// User name or password is too long, as a sentence.
     pub fn new(credentials: &Credentials) -> Result<Self, &'static str> {
         if credentials.username.len() > USERNAME_MAX {
             return Err("the user name is longer than IPMI's 16 bytes");
@@ -51,22 +52,22 @@ impl Login {
 /// Random values of one handshake.
 #[derive(Clone)]
 pub struct Seed {
-    /// Tag of the first message; later tags count up.
+    /// Tag of the first message; each later message adds 1.
     pub tag: u8,
-    /// Session ID of the console; 0 becomes 1.
+    /// Session ID of the console (this box). 0, which is reserved, becomes 1.
     pub console_id: u32,
-    /// Random number of the console.
+    /// Random number of the console for the key exchange.
     pub console_random: [u8; 16],
 }
 
-/// Reason why the session is refused.
+/// Reason why no session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRefusal {
-    /// The BMC refused the step.
+    /// The BMC refused the step with this status.
     Status(SessionStatus),
-    /// The BMC's proof was made with another password. The datagram closes the BMC's session.
+    /// The authentication code of the BMC shows that it has another password for the user.
     OtherPassword {
-        /// Datagram to send once, without waiting for an answer.
+        /// Datagram that ends the key exchange, so that the BMC frees its session. To be sent once.
         farewell: Vec<u8>,
     },
 }
@@ -77,7 +78,7 @@ pub enum Progress {
     Next,
     /// The session is open.
     Open(Box<Session>),
-    /// The session is refused.
+    /// No session is opened.
     Refused(SessionRefusal),
 }
 
@@ -96,13 +97,13 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Begins an attempt with exactly this suite.
+    /// Creates an attempt with exactly this cipher suite.
     pub fn new(suite: CipherSuite, login: Login, seed: Seed) -> Self {
         let console_id = seed.console_id.max(1);
         Self { suite, login, seed: Seed { console_id, ..seed }, state: State::Opening }
     }
 
-    /// Name of the pending message, for people.
+    /// Returns the name of the pending message, for messages to people.
     pub fn step(&self) -> &'static str {
         match self.state {
             State::Opening => OPEN_SESSION,
@@ -111,12 +112,12 @@ impl Handshake {
         }
     }
 
-    /// True until the BMC answers for the first time.
+    /// Returns true until the first valid answer of the BMC.
     pub fn is_opening(&self) -> bool {
         matches!(self.state, State::Opening)
     }
 
-    /// True once the BMC has proven that it knows the password.
+    /// Returns true after the BMC has proven in RAKP message 2 that it knows the password.
     pub fn is_proved(&self) -> bool {
         matches!(self.state, State::Confirming { .. })
     }
@@ -129,7 +130,7 @@ impl Handshake {
         })
     }
 
-    /// Returns the pending message. A retransmission has the same bytes, including the tag.
+    /// Returns the pending message. A retransmission has identical bytes, including the tag.
     pub fn transmit(&self) -> Vec<u8> {
         let tag = self.tag();
         let Seed { console_id, console_random, .. } = &self.seed;
@@ -151,10 +152,10 @@ impl Handshake {
         }
     }
 
-    /// Takes a datagram of the BMC.
+    /// Processes a datagram from the BMC.
     ///
     /// # Errors
-    /// [`Malformed`] if it does not answer the last message; the state is unchanged then.
+    /// The datagram is not the answer to the last message; the state does not change.
     pub fn receive(&mut self, datagram: &[u8]) -> Result<Progress, Malformed> {
         let Packet::Plus(packet) = Packet::parse(datagram)? else {
             return Err(Malformed::Stray("IPMI 1.5 session header"));

@@ -1,4 +1,4 @@
-//! Line to one BMC, shared by all its drivers: lock, session and the cipher suite that worked last.
+//! Line to one BMC, which all drivers of the BMC share: lock, open session, and last working suite.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,17 +13,17 @@ use super::link::{QUICK, SHORT};
 use super::message::Command;
 use crate::{CipherSuite, Endpoint, Error};
 
-/// Maximum wait for the line; the turn before may last [`TURN_LIMIT`].
+/// Maximum wait for the line. Each earlier turn may last [`TURN_LIMIT`].
 const QUEUE_LIMIT: Duration = Duration::from_secs(90);
 
-/// Maximum duration of one turn: finding a cipher suite, opening a session and the commands.
+/// Maximum duration of one turn: query of the cipher suites, session setup and commands.
 const TURN_LIMIT: Duration = Duration::from_secs(45);
 
-/// Time after which an idle session is closed. A BMC has about four sessions, and drops an idle one
-/// after 60 s.
+/// Time after which an idle session is closed. A BMC has about four sessions, and drops an idle
+/// session after 60 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(3);
 
-/// A line to one BMC.
+/// Line to one BMC.
 #[derive(Default)]
 pub(crate) struct Line {
     state: Mutex<State>,
@@ -43,7 +43,7 @@ struct Warm {
 }
 
 impl Line {
-    /// Takes exclusive use of the line while `commands` runs.
+    /// Runs `commands` with exclusive use of the line.
     pub(super) async fn turn<T>(
         self: &Arc<Self>,
         endpoint: &Endpoint,
@@ -68,7 +68,8 @@ impl Line {
     }
 }
 
-/// Task that closes the idle session of a line; it reports when it is dropped with its runtime.
+/// Task that closes the idle session of a line. The drop clears `closer_runs`, also when the
+/// runtime ends.
 struct Closer(Arc<Line>);
 
 impl Drop for Closer {
@@ -102,7 +103,7 @@ async fn close_when_idle(closer: Closer) {
     }
 }
 
-/// Exclusive use of the line.
+/// Exclusive use of the line to a BMC.
 pub(super) struct Turn<'a> {
     endpoint: &'a Endpoint,
     login: Login,
@@ -110,8 +111,8 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Ask the BMC for one thing, in the session that is open or in a new one. A warm session that
-    /// has died meanwhile is replaced and the command sent once more, if it may be done twice.
+    /// Sends one command in the open session or in a new session. If the open session has died, a
+    /// new session replaces it, and the command is sent again if a repetition is harmless.
     pub(super) async fn call<C: Command>(&mut self, command: &C) -> Result<C::Reply, Error> {
         if let Some(mut warm) = self.warm().await {
             // A session that has been silent for seconds answers quickly or is dead.
@@ -131,7 +132,8 @@ impl Turn<'_> {
         self.keep(warm, answer)
     }
 
-    /// The session in waiting, taken out so that a call dropped half way leaves none behind.
+    /// Takes the idle session out of the line, so that a canceled call leaves no session in an
+    /// unknown state. A session with another suite or login is closed.
     async fn warm(&mut self) -> Option<Warm> {
         let warm = self.state.warm.take()?;
         let suits = self.endpoint.cipher_suite.is_none_or(|suite| suite == warm.live.suite());

@@ -1,4 +1,4 @@
-//! UDP socket towards one BMC, with retransmission.
+//! UDP socket to one BMC, with retransmission.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,10 +11,11 @@ use super::Malformed;
 use super::packet::MAX_DATAGRAM;
 use crate::{Address, Error};
 
-/// Waits after each sending of one message; their number is the number of sendings.
+/// Waits for a response after each transmission of a message. The length is the number of
+/// transmissions.
 pub(super) type Waits = &'static [Duration];
 
-/// Waits for commands that a BMC carries out at once.
+/// Waits for commands that a BMC executes at once.
 pub(super) const QUICK: Waits = &[
     Duration::from_millis(500),
     Duration::from_millis(1000),
@@ -22,29 +23,29 @@ pub(super) const QUICK: Waits = &[
     Duration::from_millis(3000),
 ];
 
-/// The first message to a BMC that may not be there, or may drop a suite it does not know.
+/// Waits for the first message to a BMC, which may be absent or may ignore an unknown cipher suite.
 pub(super) const KNOCK: Waits =
     &[Duration::from_millis(500), Duration::from_millis(1000), Duration::from_millis(2000)];
 
-/// Waits for commands that take long, such as power sequencing: repeating them soon would carry
-/// them out twice.
+/// Waits for commands that take long, such as power sequencing. An early retransmission could make
+/// the BMC execute the command twice.
 pub(super) const SLOW: Waits =
     &[Duration::from_millis(2500), Duration::from_millis(3500), Duration::from_millis(4000)];
 
-/// Waits for requests that may stay unanswered.
+/// Waits for requests whose response is optional.
 pub(super) const SHORT: Waits = &[Duration::from_millis(400), Duration::from_millis(800)];
 
-/// A socket connected to the BMC: the kernel drops what comes from anyone else.
+/// Socket connected to the BMC: the kernel drops datagrams from other addresses.
 #[derive(Debug)]
 pub(super) struct Link {
     socket: UdpSocket,
     address: Address,
-    /// True once the BMC has sent a valid datagram.
+    /// True after the first valid datagram from the BMC.
     has_answered: bool,
 }
 
 impl Link {
-    /// Resolves the BMC's address and opens a socket towards it.
+    /// Resolves the address of the BMC and opens a socket.
     pub(super) async fn connect(address: &Address) -> Result<Self, Error> {
         let resolve = |source| Error::Resolve { address: address.clone(), source };
         let found = resolver::system().lookup(&address.host, address.port).await;
@@ -56,13 +57,13 @@ impl Link {
         Ok(Self { socket, address: address.clone(), has_answered: false })
     }
 
-    /// Address of the BMC.
+    /// Returns the address of the BMC.
     pub(super) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Send a message, again after each wait, until `accept` takes an answer to it. What `accept`
-    /// does not take is dropped and waited past, however much of it comes.
+    /// Sends a message, and again after each of `waits`, until `accept` accepts a response.
+    /// Datagrams that `accept` rejects are dropped and do not extend the wait.
     pub(super) async fn exchange<M, T>(
         &mut self,
         step: &'static str,
@@ -111,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Sends a datagram once, if that is possible without waiting.
+    /// Sends a datagram once. Drops the datagram if the socket is not ready.
     pub(super) fn try_send(&self, datagram: &[u8]) {
         if let Err(error) = self.socket.try_send(datagram) {
             tracing::debug!(bmc = %self.address, %error, "datagram not sent");
@@ -145,8 +146,8 @@ async fn open_socket(peer: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// True for errors that an ICMP message causes on a connected socket. A BMC that restarts sends
-/// some.
+/// Returns true for errors that an ICMP message causes on a connected socket. A restarting BMC
+/// causes such errors.
 fn is_unreachable(error: &io::Error) -> bool {
     matches!(
         error.kind(),

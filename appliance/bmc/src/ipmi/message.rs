@@ -1,45 +1,45 @@
-//! IPMI messages: the request and response inside a packet (IPMI 2.0 §13.8).
+//! IPMI messages: request and response inside a packet (IPMI 2.0 §13.8).
 
 use super::wire::Reader;
 use super::{CompletionCode, Malformed};
 
-/// The BMC's address on its own bus, and ours as remote console software.
+/// Address of the BMC on its own bus, then the address of remote console software (the box).
 const BMC: u8 = 0x20;
 const CONSOLE: u8 = 0x81;
 
-/// Request sequence numbers have six bits.
+/// Mask of the request sequence number, which has six bits.
 pub const SEQUENCE_MASK: u8 = 0x3F;
 
-/// A command of IPMI.
+/// IPMI command: encoding of the request and decoding of the response.
 pub trait Command {
-    /// Its name in the standard, for people.
+    /// Name of the command in the IPMI standard, for messages.
     const NAME: &'static str;
-    /// Network function code, even.
+    /// Network function code of the request (even).
     const NET_FN: u8;
-    /// Command number in that function.
+    /// Command number in the network function.
     const CODE: u8;
-    /// The BMC takes long, or the command should not be repeated early: wait longer before sending
-    /// it again.
+    /// True if the BMC may need long, or an early repetition does harm: retransmissions then wait
+    /// longer.
     const SLOW: bool = false;
-    /// Type of the decoded answer.
+    /// Type of the decoded response.
     type Reply;
 
-    /// Encodes the request's data.
+    /// Encodes the data of the request.
     fn data(&self) -> Vec<u8>;
 
-    /// True if doing it twice has the effect of doing it once.
+    /// Returns true if a second execution has no additional effect.
     fn may_repeat(&self) -> bool {
         true
     }
 
-    /// Decodes the data after the completion code.
+    /// Decodes the response data after the completion code.
     ///
     /// # Errors
-    /// [`Malformed`] if it is too short or contains an impossible value.
+    /// The data is too short or contains an invalid value.
     fn reply(&self, data: &[u8]) -> Result<Self::Reply, Malformed>;
 }
 
-/// Fields that identify the answer to a request.
+/// Fields that identify the response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     net_fn: u8,
@@ -47,7 +47,7 @@ pub struct Expected {
     sequence: u8,
 }
 
-/// A request's bytes, and how its answer will be known.
+/// Encodes a request. Also returns the fields that identify the response.
 pub fn request<C: Command>(command: &C, sequence: u8) -> (Vec<u8>, Expected) {
     let sequence = sequence & SEQUENCE_MASK;
     let mut bytes = vec![BMC, C::NET_FN << 2];
@@ -59,10 +59,10 @@ pub fn request<C: Command>(command: &C, sequence: u8) -> (Vec<u8>, Expected) {
     (bytes, Expected { net_fn: C::NET_FN | 1, code: C::CODE, sequence })
 }
 
-/// The completion code and data of the response expected.
+/// Returns completion code and data of the expected response.
 ///
 /// # Errors
-/// [`Malformed`] for a short message, a wrong checksum, or the answer to something else.
+/// The message is too short, has a wrong checksum, or is the response to another request.
 pub fn response(bytes: &[u8], expected: Expected) -> Result<(CompletionCode, &[u8]), Malformed> {
     let (&sum, message) = bytes.split_last().ok_or(Malformed::Short("message"))?;
     let mut reader = Reader::new(message);
@@ -81,7 +81,7 @@ pub fn response(bytes: &[u8], expected: Expected) -> Result<(CompletionCode, &[u
     Ok((code, reader.rest()))
 }
 
-/// Two's complement of the sum: bytes and checksum add up to zero.
+/// Returns the two's complement of the sum, so that bytes and checksum add up to zero.
 fn checksum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte))
 }

@@ -1,4 +1,4 @@
-//! Frames: RMCP, then the IPMI 1.5 or the RMCP+ session header (IPMI 2.0 §13.6).
+//! Packet formats: RMCP header, then the IPMI 1.5 or the RMCP+ session header (IPMI 2.0 §13.6).
 //!
 //! ```text
 //! 06 00 ff 07                      RMCP: version, reserved, no ACK, class IPMI
@@ -11,8 +11,8 @@ use super::Malformed;
 use super::crypto::SessionKeys;
 use super::wire::Reader;
 
-/// Maximum size of a received datagram, in bytes. Messages of this driver need less than a quarter
-/// of it.
+/// Maximum size of a received datagram, in bytes: over four times the longest message of this
+/// driver.
 pub const MAX_DATAGRAM: usize = 1024;
 
 const RMCP: [u8; 4] = [0x06, 0x00, 0xFF, 0x07];
@@ -26,7 +26,7 @@ const TYPE_MASK: u8 = 0x3F;
 /// Payload type of a packet (IPMI 2.0 table 13-16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadType {
-    /// IPMI message without session data.
+    /// IPMI message, request or response.
     Message,
     /// RMCP+ Open Session Request.
     OpenRequest,
@@ -53,7 +53,7 @@ impl PayloadType {
         Self::Rakp4,
     ];
 
-    /// Number of the payload type on the wire.
+    /// Returns the number of the payload type on the wire.
     pub fn number(self) -> u8 {
         match self {
             Self::Message => 0x00,
@@ -71,10 +71,10 @@ impl PayloadType {
     }
 }
 
-/// Datagram whose lengths are checked; its content is not trusted yet.
+/// Parsed datagram. The lengths are checked, the content is not yet verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// IPMI 1.5 packet without authentication, for requests before a session.
+    /// IPMI 1.5 packet without authentication, for requests before the session.
     Legacy {
         /// Bytes of the IPMI message.
         payload: &'a [u8],
@@ -92,11 +92,11 @@ pub struct Plus<'a> {
     pub encrypted: bool,
     /// True if the packet has an AuthCode.
     pub authenticated: bool,
-    /// Session ID of the receiver; 0 before a session.
+    /// Session ID of the receiver; 0 before the session is open.
     pub session_id: u32,
-    /// Session sequence number; 0 before a session.
+    /// Session sequence number; 0 before the session is open.
     pub sequence: u32,
-    /// Payload as it was received, possibly encrypted.
+    /// Payload as received, possibly encrypted.
     pub payload: &'a [u8],
     /// Bytes from the authentication type to the end of the datagram.
     whole: &'a [u8],
@@ -104,10 +104,10 @@ pub struct Plus<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Check a datagram's frame.
+    /// Parses a datagram and checks its header and lengths.
     ///
     /// # Errors
-    /// [`Malformed`] for anything that is not RMCP with an IPMI 1.5 or RMCP+ session header.
+    /// The datagram is not RMCP with an IPMI 1.5 or RMCP+ session header.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         if datagram.len() > MAX_DATAGRAM {
             return Err(Malformed::Field("length of the datagram"));
@@ -151,10 +151,10 @@ impl<'a> Plus<'a> {
         })
     }
 
-    /// The payload in the clear, of a packet that is signed and encrypted with these keys.
+    /// Verifies and decrypts the payload of a packet that was signed and encrypted with `keys`.
     ///
     /// # Errors
-    /// [`Malformed::Unverified`] for a packet without both, or with another AuthCode.
+    /// The packet is not encrypted and signed, the AuthCode is wrong, or a length is invalid.
     pub fn open(&self, keys: &SessionKeys) -> Result<Vec<u8>, Malformed> {
         if !self.authenticated || !self.encrypted {
             return Err(Malformed::Unverified("packet without authentication and encryption"));
@@ -173,18 +173,19 @@ impl<'a> Plus<'a> {
     }
 }
 
-/// Builds an IPMI 1.5 datagram without session or authentication. `message` has at most 255 bytes.
+/// Encodes an IPMI 1.5 datagram without session and authentication. `message` has at most 255
+/// bytes.
 pub fn legacy(message: &[u8]) -> Vec<u8> {
     let len = u8::try_from(message.len()).expect("our messages before a session are short");
     [RMCP.as_slice(), &[AUTH_NONE, 0, 0, 0, 0, 0, 0, 0, 0, len], message].concat()
 }
 
-/// Builds an RMCP+ datagram before the session: no ID, no sequence number, no AuthCode.
+/// Encodes an RMCP+ datagram for the session setup: no ID, no sequence number, no AuthCode.
 pub fn plain(payload_type: PayloadType, payload: &[u8]) -> Vec<u8> {
     [RMCP.as_slice(), &header(payload_type.number(), 0, 0, payload)].concat()
 }
 
-/// Builds an RMCP+ datagram of a session, encrypted and signed. `iv` as in
+/// Encodes an RMCP+ datagram of a session, encrypted and signed. `iv` as in
 /// [`SessionKeys::encrypt`].
 pub fn sealed(
     keys: &SessionKeys,

@@ -1,7 +1,7 @@
-//! The key exchange's payloads and codes (IPMI 2.0 §13.17 to §13.24, §13.31, §13.32).
+//! Payloads and codes of the key exchange (IPMI 2.0 §13.17 to §13.24, §13.31, §13.32).
 //!
-//! Names follow the standard: the remote console is we, the managed system is the BMC. Each side's
-//! session ID is the one that the *other* puts into the packets it sends.
+//! Names follow the standard: the remote console is the box, the managed system is the BMC. A
+//! side's session ID is the ID in packets that this side *receives*.
 
 use zeroize::Zeroizing;
 
@@ -10,18 +10,18 @@ use super::wire::Reader;
 use super::{Malformed, SessionStatus};
 use crate::CipherSuite;
 
-/// Longest user name, in bytes.
+/// Maximum length of a user name, in bytes.
 pub const USERNAME_MAX: usize = 16;
-/// Longest password, in bytes.
+/// Maximum length of a password, in bytes.
 pub const PASSWORD_MAX: usize = 20;
-/// Bytes of a random number or GUID.
+/// Length of a random number or GUID, in bytes.
 const NONCE: usize = 16;
 
-/// Flag of RAKP's privilege byte that looks up the user by name alone, not by name and level: then
-/// an administrator may log in as an operator.
+/// Flag of the privilege byte in RAKP message 1: look up the user by name only, not by name and
+/// level. An administrator can thus log in with the level operator.
 pub const NAME_ONLY_LOOKUP: u8 = 0x10;
 
-/// The algorithm records of Open Session: type, reserved, length, number.
+/// Returns the algorithm records of Open Session: type, reserved, length, number.
 fn proposals(suite: CipherSuite) -> Vec<u8> {
     let [authentication, integrity, confidentiality] = suite.algorithms();
     [(0, authentication), (1, integrity), (2, confidentiality)]
@@ -30,28 +30,28 @@ fn proposals(suite: CipherSuite) -> Vec<u8> {
         .collect()
 }
 
-/// RMCP+ Open Session Request (§13.17).
+/// Encodes an RMCP+ Open Session Request (§13.17).
 pub fn open_request(tag: u8, privilege: u8, console_id: u32, suite: CipherSuite) -> Vec<u8> {
     [[tag, privilege, 0, 0].as_slice(), &console_id.to_le_bytes(), &proposals(suite)].concat()
 }
 
-/// Beginning of every answer of the key exchange: tag, session ID and status.
+/// Common beginning of Open Session Response, RAKP message 2 and RAKP message 4.
 #[derive(Debug, Clone)]
 pub struct Answer<'a> {
-    /// The tag of the message answered.
+    /// Tag of the message that is answered.
     pub tag: u8,
-    /// Result of the step; unless OK, no data follows.
+    /// Status of the step. No data follows a status other than OK.
     pub status: SessionStatus,
-    /// Our session ID. Some BMCs leave it out or zero when they refuse.
+    /// Session ID of the console. Some BMCs omit it or send zero in a refusal.
     pub console_id: Option<u32>,
     rest: &'a [u8],
 }
 
 impl<'a> Answer<'a> {
-    /// Read the part common to Open Session Response and RAKP messages 2 and 4.
+    /// Parses the common beginning of an answer.
     ///
     /// # Errors
-    /// [`Malformed::Short`].
+    /// The payload is too short.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
         let [tag, status] = reader.array("message tag and status")?;
@@ -64,10 +64,10 @@ impl<'a> Answer<'a> {
         Ok(Self { tag, status, console_id, rest: reader.rest() })
     }
 
-    /// Open Session Response (§13.18): the BMC's session ID, given that it took exactly `suite`.
+    /// Parses an Open Session Response (§13.18), and returns the session ID of the BMC.
     ///
     /// # Errors
-    /// [`Malformed`] when short, or when another suite came back than the only one proposed.
+    /// The message is too short, or the BMC chose another suite than the proposed `suite`.
     pub fn open_response(&self, suite: CipherSuite) -> Result<u32, Malformed> {
         let mut reader = Reader::new(self.rest);
         let managed_id = reader.u32("managed system session ID")?;
@@ -82,10 +82,10 @@ impl<'a> Answer<'a> {
         Ok(managed_id)
     }
 
-    /// RAKP message 2 (§13.21): the BMC's random number, GUID and key exchange code.
+    /// Parses RAKP message 2 (§13.21): random number, GUID and key exchange code of the BMC.
     ///
     /// # Errors
-    /// [`Malformed::Short`].
+    /// The message is too short.
     pub fn rakp2(&self, suite: CipherSuite) -> Result<Rakp2, Malformed> {
         let mut reader = Reader::new(self.rest);
         Ok(Rakp2 {
@@ -95,10 +95,10 @@ impl<'a> Answer<'a> {
         })
     }
 
-    /// RAKP message 4 (§13.23): the check value.
+    /// Parses RAKP message 4 (§13.23), and returns the integrity check value.
     ///
     /// # Errors
-    /// [`Malformed::Short`].
+    /// The message is too short.
     pub fn rakp4(&self, suite: CipherSuite) -> Result<&'a [u8], Malformed> {
         Reader::new(self.rest).take(suite.check_len(), "integrity check value")
     }
@@ -107,38 +107,38 @@ impl<'a> Answer<'a> {
 /// Content of RAKP message 2.
 #[derive(Debug, Clone)]
 pub struct Rakp2 {
-    /// R_C, the random number of the BMC.
+    /// Random number of the BMC (R_C).
     pub managed_random: [u8; NONCE],
-    /// GUID_C, the GUID of the BMC.
+    /// GUID of the BMC (GUID_C).
     pub managed_guid: [u8; NONCE],
-    /// Proof that the BMC knows the password.
+    /// Key exchange authentication code: proof that the BMC knows the password.
     pub code: Vec<u8>,
 }
 
-/// Everything both sides know once RAKP message 2 is through, and the codes made of it.
+/// Values that both sides know after RAKP message 2, input of all later codes.
 pub struct Exchange {
-    /// The suite in use.
+    /// Cipher suite of the key exchange.
     pub suite: CipherSuite,
-    /// SID_M, our session ID.
+    /// Session ID of the console (SID_M).
     pub console_id: u32,
-    /// SID_C, the session ID of the BMC.
+    /// Session ID of the BMC (SID_C).
     pub managed_id: u32,
-    /// R_M, our random number.
+    /// Random number of the console (R_M).
     pub console_random: [u8; NONCE],
-    /// R_C, the random number of the BMC.
+    /// Random number of the BMC (R_C).
     pub managed_random: [u8; NONCE],
-    /// GUID_C, the GUID of the BMC.
+    /// GUID of the BMC (GUID_C).
     pub managed_guid: [u8; NONCE],
-    /// Role_M: the privilege byte of RAKP message 1, lookup bit and all.
+    /// Privilege byte of RAKP message 1 with the lookup flag (Role_M).
     pub role: u8,
     /// User name, at most [`USERNAME_MAX`] bytes.
     pub username: Vec<u8>,
-    /// K_UID, the key made from the password.
+    /// Password, used as key of the HMACs (K_UID).
     pub key: Zeroizing<Vec<u8>>,
 }
 
 impl Exchange {
-    /// RAKP message 1 (§13.20).
+    /// Encodes RAKP message 1 (§13.20).
     pub fn rakp1(
         tag: u8,
         managed_id: u32,
@@ -156,8 +156,7 @@ impl Exchange {
         .concat()
     }
 
-    /// RAKP message 3 (§13.22). With another status than OK it ends the exchange and proves
-    /// nothing.
+    /// Encodes RAKP message 3 (§13.22). A status other than OK ends the exchange, without a code.
     pub fn rakp3(&self, tag: u8, status: SessionStatus) -> Vec<u8> {
         let code = match status {
             SessionStatus::OK => self.console_code(),
@@ -171,7 +170,7 @@ impl Exchange {
         [self.role, self.username.len() as u8]
     }
 
-    /// Data that the BMC signs in RAKP message 2 (§13.31).
+    /// Returns the data that the BMC signs in RAKP message 2 (§13.31).
     fn managed_parts<'a>(&'a self, ids: &'a [[u8; 4]; 2], user: &'a [u8; 2]) -> [&'a [u8]; 7] {
         [
             &ids[0],
@@ -184,34 +183,35 @@ impl Exchange {
         ]
     }
 
-    /// The key exchange code of RAKP message 2, as the BMC makes it.
+    /// Returns the key exchange code of RAKP message 2, as the BMC computes it.
     pub fn managed_code(&self) -> Zeroizing<Vec<u8>> {
         let ids = [self.console_id.to_le_bytes(), self.managed_id.to_le_bytes()];
         hmac(self.suite, &self.key, &self.managed_parts(&ids, &self.user_len()))
     }
 
-    /// True if the BMC knows the password.
+    /// Returns true if `code` of RAKP message 2 proves that the BMC knows the password.
     pub fn verifies_managed(&self, code: &[u8]) -> bool {
         let ids = [self.console_id.to_le_bytes(), self.managed_id.to_le_bytes()];
         code.len() == self.suite.key_exchange_len()
             && verify(self.suite, &self.key, &self.managed_parts(&ids, &self.user_len()), code)
     }
 
-    /// The key exchange code of RAKP message 3: proof that we know the password.
+    /// Returns the key exchange code of RAKP message 3: proof that the console knows the password.
     pub fn console_code(&self) -> Zeroizing<Vec<u8>> {
         let id = self.console_id.to_le_bytes();
         let user = self.user_len();
         hmac(self.suite, &self.key, &[&self.managed_random, &id, &user, &self.username])
     }
 
-    /// The session integrity key (§13.31), one-key log-in: K_G is the password.
+    /// Returns the session integrity key (§13.31) of a one-key login: K_G is the password.
     pub fn session_integrity_key(&self) -> Zeroizing<Vec<u8>> {
         let user = self.user_len();
         let parts: [&[u8]; 4] = [&self.console_random, &self.managed_random, &user, &self.username];
         hmac(self.suite, &self.key, &parts)
     }
 
-    /// True if RAKP message 4 proves that the BMC made the same session integrity key.
+    /// Returns true if `check` of RAKP message 4 proves that the BMC has the same session integrity
+    /// key.
     pub fn verifies_check(&self, session_integrity_key: &[u8], check: &[u8]) -> bool {
         let id = self.managed_id.to_le_bytes();
         let parts: [&[u8]; 3] = [&self.console_random, &id, &self.managed_guid];

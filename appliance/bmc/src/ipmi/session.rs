@@ -1,4 +1,4 @@
-//! Open session: encrypts and signs requests; verifies, decrypts and checks answers for replays.
+//! Open session: encrypts and signs requests; verifies and decrypts responses, and drops replays.
 
 use super::command::CloseSession;
 use super::crypto::{BLOCK, SessionKeys};
@@ -6,19 +6,19 @@ use super::message::{Command, Expected, SEQUENCE_MASK, request, response};
 use super::packet::{Packet, PayloadType, sealed};
 use super::{CompletionCode, Malformed};
 
-/// A session with a BMC.
+/// Open session with a BMC.
 pub struct Session {
     keys: SessionKeys,
     console_id: u32,
     managed_id: u32,
-    /// Session sequence number last sent; 0 is never sent.
+    /// Session sequence number of the last sent packet; 0 is never sent.
     sent: u32,
-    /// Request sequence number last used, six bits.
+    /// Request sequence number of the last request, six bits.
     requested: u8,
     window: Window,
 }
 
-/// Pending request. A retransmission has the same bytes in a new packet.
+/// Pending request. A retransmission sends the same message in a new packet.
 pub struct Outstanding {
     message: Vec<u8>,
     expected: Expected,
@@ -29,7 +29,7 @@ impl Session {
         Self { keys, console_id, managed_id, sent: 0, requested: 0, window: Window::default() }
     }
 
-    /// Cipher suite of the session.
+    /// Returns the cipher suite of the session.
     pub fn suite(&self) -> crate::CipherSuite {
         self.keys.suite()
     }
@@ -39,24 +39,25 @@ impl Session {
         CloseSession { session_id: self.managed_id }
     }
 
-    /// Numbers and encodes a request.
+    /// Assigns a request sequence number and encodes the request.
     pub fn begin<C: Command>(&mut self, command: &C) -> Outstanding {
         self.requested = (self.requested + 1) & SEQUENCE_MASK;
         let (message, expected) = request(command, self.requested);
         Outstanding { message, expected }
     }
 
-    /// The datagram that carries it, the first time and each time it is sent again: the same
-    /// request number, a new session sequence number. `iv` must be random.
+    /// Returns the datagram of a request, for the first transmission and each retransmission. A
+    /// retransmission has the same request number and a new session sequence number. `iv` must be
+    /// random.
     pub fn transmit(&mut self, outstanding: &Outstanding, iv: [u8; BLOCK]) -> Vec<u8> {
         self.sent = self.sent.wrapping_add(1).max(1);
         sealed(&self.keys, self.managed_id, self.sent, iv, &outstanding.message)
     }
 
-    /// Take a datagram from the BMC: the completion code and data of the answer awaited.
+    /// Processes a datagram from the BMC. Returns completion code and data of the awaited response.
     ///
     /// # Errors
-    /// [`Malformed`] when it is not that answer; the wait goes on.
+    /// The datagram is not the awaited response; the caller continues to wait.
     pub fn receive(
         &mut self,
         outstanding: &Outstanding,
@@ -79,11 +80,12 @@ impl Session {
     }
 }
 
-/// Received sequence numbers: the highest, and the 32 below it (IPMI 2.0 §6.12.13).
+/// Received session sequence numbers: the highest, and flags for the 32 below it (IPMI 2.0
+/// §6.12.13).
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     highest: u32,
-    /// Bit n stands for `highest - 1 - n`.
+    /// Bit n is set if `highest - 1 - n` was received.
     below: u32,
 }
 

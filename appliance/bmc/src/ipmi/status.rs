@@ -1,8 +1,9 @@
-//! Status numbers of a BMC, and their meanings.
+//! Status codes of a BMC with their meanings.
 
 use std::fmt;
 
-/// Result of a command (IPMI 2.0 table 5-2); `0x00` is success and never occurs in an error.
+/// Completion code of a command (IPMI 2.0 table 5-2). Code `0x00` is success and never occurs in an
+/// error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompletionCode(pub u8);
 
@@ -10,12 +11,13 @@ impl CompletionCode {
     /// The command completed normally.
     pub const OK: Self = Self(0x00);
 
-    /// The BMC is busy, starting or updating: it may accept the same command later.
+    /// Returns true if the BMC is busy, starting or updating, and may accept the same command
+    /// later.
     pub fn is_transient(self) -> bool {
         matches!(self.0, 0xC0 | 0xC3 | 0xC4 | 0xCE | 0xD0 | 0xD1 | 0xD2 | 0xD3)
     }
 
-    /// The standard's words for it.
+    /// Returns a short description, from the words of the standard.
     fn text(self) -> &'static str {
         match self.0 {
             0x00 => "done",
@@ -59,37 +61,37 @@ impl fmt::Display for CompletionCode {
     }
 }
 
-/// Result of a step of opening a session (IPMI 2.0 table 13-15).
+/// Status of a step of the session setup (IPMI 2.0 table 13-15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionStatus(pub u8);
 
 impl SessionStatus {
     /// The step completed without errors.
     pub const OK: Self = Self(0x00);
-    /// The key exchange of the other side failed the check.
+    /// The integrity check of the other side's key exchange code failed.
     pub const INVALID_INTEGRITY_CHECK_VALUE: Self = Self(0x0F);
 
-    /// The BMC has no free session at the moment.
+    /// Returns true if the BMC has no free session, or has dropped the session of the setup.
     pub fn is_transient(self) -> bool {
         matches!(self.0, 0x01 | 0x02 | 0x08 | 0x0B)
     }
 
-    /// The BMC does not support the proposed algorithms.
+    /// Returns true if the BMC does not support the proposed algorithms.
     pub fn refuses_suite(self) -> bool {
         matches!(self.0, 0x04..=0x07 | 0x10 | 0x11)
     }
 
-    /// The user is unknown or the password is wrong.
+    /// Returns true if the user is unknown or the password is wrong.
     pub fn refuses_user(self) -> bool {
         matches!(self.0, 0x0C | 0x0D | 0x0F)
     }
 
-    /// True if the user may not have the requested privilege.
+    /// Returns true if the user must not have the requested privilege.
     pub fn refuses_privilege(self) -> bool {
         matches!(self.0, 0x09 | 0x0A)
     }
 
-    /// The standard's words for it.
+    /// Returns a short description, from the words of the standard.
     fn text(self) -> &'static str {
         match self.0 {
             0x00 => "no errors",
@@ -122,14 +124,14 @@ impl fmt::Display for SessionStatus {
     }
 }
 
-/// Reason why a datagram is not the awaited answer. The wait continues: it may be a late duplicate
-/// or a forgery.
+/// Reason why a datagram is not the awaited response. The wait continues, because the datagram may
+/// be a late duplicate or a forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The datagram ends before a field does.
+    /// The datagram ends inside a field.
     #[error("datagram ends inside {0}")]
     Short(&'static str),
-    /// A field has a value the standard does not allow here.
+    /// A field has an invalid value.
     #[error("unexpected value in {0}")]
     Field(&'static str),
     /// The datagram belongs to another session, request or step.

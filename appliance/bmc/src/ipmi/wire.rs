@@ -1,8 +1,8 @@
-//! A cursor over bytes from the network: every read is checked, and its error names the field.
+//! Reader of bytes from the network. Every read checks the length, and its error names the field.
 
 use super::Malformed;
 
-/// Bytes that are not read yet. Numbers are little-endian, as everywhere in IPMI.
+/// Remaining bytes. Numbers are little-endian, as everywhere in IPMI.
 #[derive(Debug, Clone)]
 pub(super) struct Reader<'a>(&'a [u8]);
 
