@@ -1,4 +1,4 @@
-//! Objects in memory, with the conflict rules of the API, for tests of reconcilers.
+//! In-memory [`Objects`] with the conflict rules of the API, for tests of reconcilers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{ObjectError, Objects, Pending};
 
-/// Objects by plural name and key.
+/// Objects by plural name of the kind and key.
 type ByKey = BTreeMap<(&'static str, ObjectKey), Value>;
 
-/// Objects in memory, and every recorded event.
+/// In-memory objects and recorded events.
 #[derive(Default)]
 pub struct Memory {
     objects: Mutex<ByKey>,
     revision: Mutex<u64>,
     /// Recorded events, oldest first.
     pub happenings: Mutex<Vec<ObjectEvent>>,
-    /// Name of an object whose status is written only while `gate` is open.
+    /// Name of an object whose status is written only while `gate` is unlocked.
     pub gated: Mutex<String>,
-    /// Gate of [`Memory::gated`]; a test closes it by holding the lock.
+    /// Lock that delays status writes of the object [`Memory::gated`]. A test holds the lock.
     pub gate: tokio::sync::Mutex<()>,
 }
 
@@ -30,7 +30,7 @@ fn key_of(object: &Value) -> ObjectKey {
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// True if finalizers delay the deletion of an object.
+/// Returns true if finalizers delay the deletion of an object.
 fn is_held(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
@@ -49,7 +49,7 @@ impl Memory {
         }
     }
 
-    /// Stores `object`, whatever was stored before.
+    /// Stores `object` without a conflict check.
     pub fn put(&self, resource: Resource, mut object: Value) -> ObjectKey {
         self.stamp(&mut object);
         let key = key_of(&object);
@@ -57,7 +57,7 @@ impl Memory {
         key
     }
 
-    /// Reads the object of this name in the namespace `default`.
+    /// Reads the object `name` in the namespace `default`; `None` if absent.
     pub fn peek(&self, resource: Resource, name: &str) -> Option<Value> {
         let key = (resource.plural, ObjectKey::new("default", name));
         locked(&self.objects).get(&key).cloned()

@@ -1,8 +1,7 @@
-//! Access to objects of the API for parts of the box, under the same conflict rules as other
-//! clients.
+//! Access of the box's parts to API objects, under the same conflict rules as other clients.
 //!
-//! Never: a store, HTTP, a rule about a kind. Enter at [`Objects`], [`fetch`] and [`write_status`];
-//! tests of other crates use [`fake::Memory`].
+//! This crate must never contain a store, HTTP, or a rule about a kind. Enter at [`Objects`],
+//! [`fetch`] and [`write_status`], or in tests of other crates at [`fake::Memory`].
 
 pub mod fake;
 
@@ -15,22 +14,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Boxed future, so that [`Objects`] can be a trait object.
+/// Future of a method of [`Objects`]; boxed, so that [`Objects`] can be a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
 
-/// Error of reading or writing an object.
+/// Error of reading or writing an API object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// No object has this name.
+    /// The object does not exist.
     #[error("{0} not found")]
     NotFound(String),
-    /// The object was changed since it was read: read it again, then try again.
+    /// Another client changed the object after it was read: read the object again, then repeat the
+    /// change.
     #[error("{0} was changed at the same time")]
     Conflict(String),
-    /// An object of this name exists.
+    /// An object with this name already exists.
     #[error("{0} exists already")]
     AlreadyExists(String),
-    /// The API refuses the object as not valid.
+    /// The API rejects the object as invalid.
     #[error("{0}")]
     Invalid(String),
     /// The stored object does not have the fields of its kind.
@@ -38,42 +38,43 @@ pub enum ObjectError {
     Unreadable {
         /// Kind and name of the object.
         what: String,
-        /// Message of the decoder.
+        /// Error message of the JSON decoder.
         why: String,
     },
-    /// The store failed, with its error.
+    /// The store failed; the text is the error of the store.
     #[error("{0}")]
     Internal(String),
 }
 
-/// Reads, creates, changes and deletes objects. Implemented over the embedded store; a remote
-/// Kubernetes API is possible later.
+/// Interface to read, create, change and delete API objects. The embedded store implements it; a
+/// remote Kubernetes API is possible later.
 pub trait Objects: Send + Sync + 'static {
     /// Reads one object by its key.
     fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value>;
-    /// Lists all objects of a kind, in one namespace or in all.
+    /// Lists all objects of a kind in `namespace`, or in all namespaces for `None`.
     fn list<'a>(
         &'a self,
         resource: Resource,
         namespace: Option<&'a str>,
     ) -> Pending<'a, Vec<Value>>;
-    /// Creates an object; it contains its name and namespace.
+    /// Creates an object. `object` contains its name and namespace.
     fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Replaces everything except the status. `object` contains the resource version that was read.
+    /// Replaces everything except the status. `object` must contain the resource version that was
+    /// read.
     fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Replaces the status. `object` contains the resource version that was read.
+    /// Replaces the status. `object` must contain the resource version that was read.
     fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Deletes an object; finalizers may delay its removal.
+    /// Deletes an object. Finalizers may delay the removal.
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()>;
-    /// Records an event without waiting. Events may be dropped under load.
+    /// Records an event without waiting. Under load, events may be dropped.
     fn record(&self, happening: ObjectEvent);
 }
 
-/// Reads an object into its type.
+/// Reads an object and converts it to the type `T`.
 ///
 /// # Errors
-/// The errors of [`Objects::get`]; [`ObjectError::Unreadable`] when the object does not have the
-/// fields of its kind.
+/// The object cannot be read (as in [`Objects::get`]), or lacks the fields of its kind
+/// ([`ObjectError::Unreadable`]).
 pub async fn fetch<T: DeserializeOwned>(
     objects: &dyn Objects,
     resource: Resource,
@@ -82,10 +83,10 @@ pub async fn fetch<T: DeserializeOwned>(
     read(objects.get(resource, key).await?)
 }
 
-/// Reads an object like [`fetch`]; `None` if it does not exist.
+/// Reads an object like [`fetch`]; returns `None` if the object does not exist.
 ///
 /// # Errors
-/// The errors of [`fetch`], except [`ObjectError::NotFound`].
+/// The object exists, but cannot be read, as in [`fetch`].
 pub async fn find<T: DeserializeOwned>(
     objects: &dyn Objects,
     resource: Resource,
@@ -98,10 +99,10 @@ pub async fn find<T: DeserializeOwned>(
     }
 }
 
-/// Converts a stored object to its type.
+/// Converts a stored object to the type `T`.
 ///
 /// # Errors
-/// [`ObjectError::Unreadable`].
+/// The object lacks the fields of its kind ([`ObjectError::Unreadable`]).
 pub fn read<T: DeserializeOwned>(object: Value) -> Result<T, ObjectError> {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or("?").to_owned();
     let what = format!("{} {}", text("/kind"), text("/metadata/name"));
@@ -109,10 +110,11 @@ pub fn read<T: DeserializeOwned>(object: Value) -> Result<T, ObjectError> {
         .map_err(|error| ObjectError::Unreadable { what, why: error.to_string() })
 }
 
-/// Accepts that the object of a change or deletion does not exist any more.
+/// Converts [`ObjectError::NotFound`] to success, for a change or deletion of an object that may be
+/// deleted already.
 ///
 /// # Errors
-/// Every error except [`ObjectError::NotFound`].
+/// The result is an error other than [`ObjectError::NotFound`].
 pub fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> {
     match result {
         Err(ObjectError::NotFound(_)) => Ok(()),
@@ -120,10 +122,10 @@ pub fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> 
     }
 }
 
-/// Replaces the status of an object that was read at `metadata`'s resource version.
+/// Replaces the status of the object that was read with `metadata`.
 ///
 /// # Errors
-/// [`ObjectError::Conflict`] when another client has changed the object since then.
+/// The object was changed after it was read ([`ObjectError::Conflict`]), or the write fails.
 pub async fn write_status<T: Serialize>(
     objects: &dyn Objects,
     resource: Resource,
