@@ -1,4 +1,5 @@
-//! State of agents in memory. After a restart of the box, the timeouts of every agent start again.
+//! State of agents, in memory only. After a restart of the box, the timeouts of all agents start
+//! again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,50 +8,52 @@ use std::time::Duration;
 use agent_rpc::Progress;
 use jiff::Timestamp;
 
-/// Maximum number of agents, and of workflows with progress: more than a box has machines. For one
-/// more, the quarter with the oldest messages is forgotten.
+/// Maximum number of agents, and of workflows with progress: more than the machines of a box. For a
+/// further entry, the quarter with the oldest messages is dropped.
 const AGENTS_MAX: usize = 16_384;
 
-/// Last progress of an action, as its agent reported it.
+/// Last progress report of an action.
 #[derive(Debug, Clone)]
 pub struct Latest {
-    /// Progress as the agent reported it.
+    /// Content of the last progress report.
     pub progress: Progress,
-    /// Time of the action's first progress.
+    /// Time of the first progress report of the action.
     pub since: Timestamp,
-    /// Time of this progress.
+    /// Time of the last progress report.
     pub at: Timestamp,
 }
 
-/// Last message of each agent, its boot, and the progress of its action.
+/// Last message, boot and heartbeat capability of each agent, and the progress of each workflow.
 #[derive(Default)]
 pub struct AgentRecords(Mutex<Tables>);
 
 #[derive(Default)]
 struct Tables {
     agents: HashMap<String, Agent>,
-    /// Newest message of all forgotten agents.
+    /// Time of the newest message of all dropped records.
     forgotten: Duration,
-    /// Newest message of any agent.
+    /// Time of the newest message of any agent.
     any_message: Duration,
     progress: HashMap<String, Latest>,
 }
 
 struct Agent {
-    /// Time of its last message, by the steady clock.
+    /// Time of the last message, by the monotonic clock.
     last_message: Duration,
-    /// Boot of its machine; only agents that send it also send heartbeats.
+    /// Boot ID of the machine; `None` if the agent sends none. Only agents that send a boot ID send
+    /// heartbeats.
     boot: Option<String>,
 }
 
-/// Record of an agent's messages.
+/// Stored times of an agent's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// Time of its last message, by the steady clock; `None` without a record.
+    /// Time of the last message, by the monotonic clock; `None` without a record.
     pub last_message: Option<Duration>,
     /// True if the agent sends heartbeats.
     pub beats: bool,
-    /// Latest possible time of the last message of an agent without a record.
+    /// Time until which an agent without a record may have sent messages: the newest dropped
+    /// record.
     pub forgotten: Duration,
     /// Time of the last message of any agent.
     pub any_message: Duration,
@@ -61,7 +64,7 @@ impl AgentRecords {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a message of an agent at the time `now` of the steady clock.
+    /// Records a message of an agent at the monotonic time `now`.
     pub fn record_message(&self, agent_id: &str, now: Duration) {
         let mut tables = self.tables();
         tables.any_message = tables.any_message.max(now);
@@ -78,7 +81,7 @@ impl AgentRecords {
         tables.agents.insert(agent_id.to_owned(), Agent { last_message: now, boot: None });
     }
 
-    /// Returns the record of an agent.
+    /// Returns the times of an agent's messages.
     pub fn record(&self, agent_id: &str) -> Record {
         let tables = self.tables();
         let agent = tables.agents.get(agent_id);
@@ -90,7 +93,7 @@ impl AgentRecords {
         }
     }
 
-    /// Records the boot of an agent's machine; returns true when the boot is new.
+    /// Records the boot ID of an agent's machine. Returns true if the boot ID is new.
     pub fn boots(&self, agent_id: &str, boot_id: &str) -> bool {
         let mut tables = self.tables();
         let Some(agent) = tables.agents.get_mut(agent_id) else { return true };
@@ -99,13 +102,13 @@ impl AgentRecords {
         is_news
     }
 
-    /// Boot of an agent's machine; empty if the agent did not send it.
+    /// Returns the boot ID of an agent's machine; empty if the agent sent none.
     pub fn boot_of(&self, agent_id: &str) -> String {
         let tables = self.tables();
         tables.agents.get(agent_id).and_then(|agent| agent.boot.clone()).unwrap_or_default()
     }
 
-    /// Records the progress of an action.
+    /// Records a progress report of an action.
     pub fn note(&self, progress: Progress, at: Timestamp) {
         let mut tables = self.tables();
         let before = tables.progress.get(&progress.workflow_id);
@@ -123,19 +126,19 @@ impl AgentRecords {
         tables.progress.insert(latest.progress.workflow_id.clone(), latest);
     }
 
-    /// Last progress of a workflow (`namespace/name`).
+    /// Returns the last progress of the workflow `namespace/name`; `None` without a report.
     pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
         self.tables().progress.get(workflow_id).cloned()
     }
 
-    /// Forgets the progress of a workflow, because one of its actions began or ended.
+    /// Removes the progress of a workflow, because one of its actions began or ended.
     pub fn forget_progress(&self, workflow_id: &str) {
         self.tables().progress.remove(workflow_id);
     }
 }
 
-/// Time up to which entries must be removed from a table that has reached `limit` entries: the time
-/// of its oldest quarter. `None` below the limit.
+/// Returns the time up to which entries must be removed from a table with `limit` or more entries,
+/// so that the oldest quarter goes. Returns `None` below the limit.
 pub fn eviction_limit<T: Ord + Copy>(
     limit: usize,
     times: impl ExactSizeIterator<Item = T>,

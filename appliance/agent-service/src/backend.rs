@@ -5,33 +5,33 @@ use std::net::SocketAddr;
 use agent_rpc::AgentReport;
 use status::boot_event::BootEvent;
 
-/// Boots in which a token is valid.
+/// Boots in which a boot token is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenUse {
-    /// Only the boot whose boot script contained the token.
+    /// Only the boot whose iPXE script contained the token.
     OneBoot,
-    /// Every boot, from one boot medium that contains the token.
+    /// Every boot from the boot medium that contains the token.
     EveryBoot,
 }
 
-/// Machines of the box, for the service. No function here may block.
+/// Access of the service to the machines of the box. No method may block.
 pub trait Backend: Send + Sync + 'static {
-    /// True if the agent's machine has a Hardware.
+    /// Returns true if the agent's machine has a Hardware.
     fn knows(&self, agent_id: &str) -> bool;
 
-    /// True if an agent without a workflow may send its Hello.
+    /// Returns true if an agent without a workflow may register its machine.
     fn may_introduce_itself(&self, agent_id: &str) -> bool;
 
-    /// True if the network shows that a request from `peer` comes from this agent's machine. For an
-    /// unknown machine the agent id must be the MAC address of the sender.
+    /// Returns true if the network shows that a request from `peer` comes from the agent's machine.
+    /// The agent ID of an unknown machine must be the MAC address of the sender.
     fn is_sender(&self, agent_id: &str, peer: Option<SocketAddr>) -> bool;
 
-    /// Use of a token that the box issued to this agent for the workflow with this uid; `None` for
-    /// any other token.
+    /// Checks a boot token. Returns its use if the box issued the token to this agent for the
+    /// workflow with this UID, otherwise `None`.
     fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse>;
 
-    /// Environment of an action as it is sent to the agent, with the box's address in the URLs of
-    /// cached files. A stock agent sends no boot id.
+    /// Returns the environment to send to the agent for an action. URLs of cached files get the
+    /// box's address. `is_stock` is true for an agent of upstream.
     fn environment(
         &self,
         agent_id: &str,
@@ -40,13 +40,13 @@ pub trait Backend: Send + Sync + 'static {
         environment: Vec<String>,
     ) -> Vec<String>;
 
-    /// Receives the facts that an agent reports about its machine; `is_repeat` is true for
-    /// repeated reports.
+    /// Receives the data that an agent reports about its machine. `is_repeat` is true if the agent
+    /// sends the same report repeatedly.
     fn receive_report(&self, report: AgentReport, is_repeat: bool);
 
-    /// Receives an event in the history of this agent's machine.
+    /// Receives an event for the history of the agent's machine.
     fn record_event(&self, agent_id: &str, event: &BootEvent);
 
-    /// Receives lines that an action of this agent printed.
+    /// Receives output lines of an action.
     fn record_output(&self, agent_id: &str, lines: Vec<String>);
 }

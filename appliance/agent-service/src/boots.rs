@@ -1,5 +1,4 @@
-//! Boots that tokens are bound to. Only the first boot in which an agent uses a token may use that
-//! token.
+//! Binding of boot tokens to boots: a token is valid only in the boot that used it first.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,18 +9,19 @@ use tokio::sync::Notify;
 
 use crate::agents::eviction_limit;
 
-/// Maximum number of stored tokens. For one more, the quarter that was bound first is forgotten; a
-/// forgotten token is bound again at its next use.
+/// Maximum number of stored tokens. For a further token, the quarter that was bound first is
+/// dropped. A dropped token is bound again at its next use.
 const TOKENS_MAX: usize = 16_384;
 
-/// Maximum length of a boot id, in bytes; boot ids of Linux have 36.
+/// Maximum length of a boot ID, in bytes; boot IDs of Linux have 36.
 const ID_MAX: usize = 64;
 
-/// Last word of a line: every call shows the boot, or only the Hello named it.
+/// Last word of a stored line: `shown` if every call contains the boot ID, `named` if only the
+/// Hello did.
 const SHOWN: &str = "shown";
 const NAMED: &str = "named";
 
-/// Bound boots, by token.
+/// Boots by token.
 #[derive(Default)]
 pub struct Boots {
     tokens: Mutex<HashMap<String, Boot>>,
@@ -32,23 +32,23 @@ pub struct Boots {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Boot {
     id: String,
-    /// True if every call of its agent shows the boot.
+    /// True if every call of the agent contains the boot ID.
     is_shown: bool,
-    /// Time of the binding, by the steady clock.
+    /// Time of the binding, by the monotonic clock.
     bound: Duration,
 }
 
-/// Relation of a token to the boot of its caller.
+/// Relation of a token to the boot of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     /// The token is not bound to a boot.
     Unbound,
-    /// The token is bound to this boot, by an agent that shows no boot with its calls.
+    /// The token is bound to this boot, but the agent does not send its boot ID with every call.
     Bound,
-    /// The token is bound to this boot, and the call shows the boot.
+    /// The token is bound to this boot, and the call contains the boot ID.
     Proven,
-    /// The token is bound to another boot, or the call does not show the boot although its agent
-    /// does.
+    /// The token is bound to another boot, or the call lacks the boot ID that the agent sends with
+    /// every call.
     Other,
 }
 
@@ -57,7 +57,8 @@ impl Boots {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares the boot that a call shows, and the boot that a Hello names, with the token's boot.
+    /// Compares the boot ID in a call (`shown`) and in a Hello (`named`) with the boot of the
+    /// token.
     pub fn binding(&self, token: &str, shown: Option<&str>, named: Option<&str>) -> Binding {
         let tokens = self.tokens();
         let Some(boot) = tokens.get(token) else { return Binding::Unbound };
@@ -70,7 +71,8 @@ impl Boots {
         }
     }
 
-    /// Binds a token to the boot of a call, if it is not bound yet.
+    /// Binds a token to the boot of a call. A token that is already bound, or a call without a
+    /// valid boot ID, changes nothing.
     pub fn bind(&self, token: &str, shown: Option<&str>, named: Option<&str>, now: Duration) {
         let Some(id) = shown.or(named).filter(|id| is_word(id)) else { return };
         let mut tokens = self.tokens();
@@ -85,12 +87,12 @@ impl Boots {
         self.bound.notify_one();
     }
 
-    /// Waits until a token was bound since the last wait.
+    /// Waits until a token is bound. A binding since the last wait counts.
     pub async fn changed(&self) {
         self.bound.notified().await;
     }
 
-    /// Writes the table as text: each line has a token, a boot, and `shown` or `named`.
+    /// Returns the table as text, with one line `<token> <boot ID> shown` (or `named`) per token.
     pub fn text(&self) -> String {
         self.tokens().iter().fold(String::new(), |mut text, (token, boot)| {
             let word = if boot.is_shown { SHOWN } else { NAMED };
@@ -99,7 +101,7 @@ impl Boots {
         })
     }
 
-    /// Adds the bindings of a text from [`Boots::text`]; lines that are not valid are skipped.
+    /// Adds the bindings of a text from [`Boots::text`]; invalid lines are skipped.
     pub fn restore(&self, text: &str) {
         let mut tokens = self.tokens();
         for line in text.lines().take(TOKENS_MAX) {
@@ -111,7 +113,7 @@ impl Boots {
     }
 }
 
-/// True if an id can be a word of a line, as boot ids of Linux can.
+/// Returns true if an ID has 1 to [`ID_MAX`] printable ASCII characters without spaces.
 fn is_word(id: &str) -> bool {
     (1..=ID_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }

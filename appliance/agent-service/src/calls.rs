@@ -1,4 +1,4 @@
-//! Calls of agents, one module each: methods of [`crate::Service`].
+//! Calls of agents, one module per call: methods of [`crate::Service`].
 
 mod admission;
 mod assign;

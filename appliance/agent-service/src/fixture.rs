@@ -1,4 +1,4 @@
-//! Service over one workflow in memory, for tests.
+//! Test fixture: service with one workflow in memory.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::{Backend, Runs, Service, Settings, TokenUse};
 
 pub const AGENT: &str = "52:54:00:77:00:01";
 
-/// One workflow or none, and the number of reads.
+/// At most one workflow, and the number of reads.
 #[derive(Default)]
 pub struct One(pub Mutex<Option<Value>>, pub AtomicUsize);
 

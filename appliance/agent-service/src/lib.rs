@@ -1,14 +1,14 @@
-//! Agents' side of the workflow engine: authentication of agents, their actions, and their reports.
-//! It serves both generations of Tinkerbell's protocol on one port.
+//! Workflow service for agents: authentication, assignment of actions, and reports. The service
+//! supports both generations of Tinkerbell's protocol on one port.
 //!
-//! This crate has no rules of its own. The rules for the next action and for reports are in
+//! This crate contains no workflow rules. The rules for the next action and for reports are in
 //! `api::state`. The rule for booting a machine for its workflow is in `controllers::workflow`.
 //!
-//! Never: sockets, files, or the time of day (a [`stdx::Clock`] is passed in). Never a response to
-//! a report before [`objects::Objects`] has confirmed the write.
+//! This crate must never use sockets, files, or the time of day without a [`stdx::Clock`]. It must
+//! never acknowledge a report before [`objects::Objects`] has confirmed the write.
 //!
-//! Enter at [`Service`]. [`Backend`] is the service's view of the rest of the box, and [`Runs`] is
-//! its index of workflows.
+//! Enter at [`Service`]. [`Backend`] is its interface to the rest of the box, and [`Runs`] its
+//! index of workflows.
 
 mod agents;
 mod backend;

@@ -1,5 +1,5 @@
-//! Index of workflows by machine and agent. A watch updates it, so that it is a moment behind. It
-//! is read in every call of an agent and for every packet of a boot.
+//! Index of workflows by machine and agent. A watch updates the index, so changes arrive slightly
+//! late. The index is read in every call of an agent and for every DHCP packet.
 
 mod run;
 
@@ -14,12 +14,12 @@ use tokio::sync::Notify;
 
 pub use run::{End, Run};
 
-/// Maximum number of agents that wait for work; further requests get a response at once.
+/// Maximum number of agents with waiting requests; requests of further agents do not wait.
 const WAITING_MAX: usize = 4096;
-/// Maximum number of waiting requests of one agent. Connections that broke may still hold some.
+/// Maximum number of waiting requests of one agent, including requests of broken connections.
 const QUESTIONS_MAX: usize = 8;
 
-/// Index of workflows; clones share it.
+/// Index of workflows; clones share the data.
 #[derive(Clone, Default)]
 pub struct Runs(Arc<Shared>);
 
@@ -27,7 +27,7 @@ pub struct Runs(Arc<Shared>);
 struct Shared {
     tables: RwLock<Tables>,
     waiting: Mutex<HashMap<String, Waiting>>,
-    /// True after all stored Workflows were added.
+    /// True after all stored Workflows were added to the index.
     complete: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ struct Tables {
     at_work: usize,
 }
 
-/// Waiting requests for changes of one agent's workflows.
+/// Requests that wait for a change of one agent's workflows.
 #[derive(Default)]
 struct Waiting {
     notify: Arc<Notify>,
@@ -59,7 +59,7 @@ impl Runs {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a Workflow, or replaces it by its new version.
+    /// Adds a Workflow, or replaces the earlier version.
     pub fn put(&self, workflow: &Workflow) {
         self.replace(workflow.key(), Some(Run::of(workflow)));
     }
@@ -99,7 +99,7 @@ impl Runs {
         }
     }
 
-    /// Registers a wait for changes of an agent's workflows; `None` when too many requests wait.
+    /// Registers a wait for changes of an agent's workflows; `None` if too many requests wait.
     pub(crate) fn waiter(&self, agent_id: &str) -> Option<Waiter> {
         let mut waiting = self.waiting();
         if waiting.len() >= WAITING_MAX && !waiting.contains_key(agent_id) {
@@ -114,7 +114,7 @@ impl Runs {
         Some(Waiter { runs: self.clone(), agent_id: agent_id.to_owned(), notify })
     }
 
-    /// Workflows that may have actions for an agent, in the order of its machine's queue.
+    /// Returns the unfinished workflows with a task for an agent, in queue order.
     pub fn of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Arc<Run>)> {
         let tables = self.tables();
         let mut runs: Vec<_> =
@@ -124,14 +124,14 @@ impl Runs {
         runs
     }
 
-    /// Workflows of a machine, ended or not; `None` until the index is complete.
+    /// Returns the workflows of a machine, ended or not; `None` until the index is complete.
     pub fn of_hardware(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {
         let is_complete = self.0.complete.load(Ordering::Acquire);
         is_complete.then(|| self.tables().with_hardware(hardware).map(|(key, _)| key).collect())
     }
 
-    /// Workflow that shows the state of a machine: the first of its queue, or the newest one if all
-    /// have ended.
+    /// Returns the workflow that shows the state of a machine: the first in its queue, or the
+    /// newest workflow if all have ended.
     pub fn latest(&self, hardware: &ObjectKey) -> Option<(ObjectKey, Arc<Run>)> {
         let tables = self.tables();
         let own: Vec<_> = tables.with_hardware(hardware).collect();
@@ -140,28 +140,28 @@ impl Runs {
         first.or_else(|| own.iter().max_by_key(|(_, run)| run.created)).cloned()
     }
 
-    /// True if a Workflow, ended or not, has a task for this agent.
+    /// Returns true if a Workflow, ended or not, has a task for the agent.
     pub fn know(&self, agent_id: &str) -> bool {
         self.tables().of_agent.contains_key(agent_id)
     }
 
-    /// All Workflows, ended or not, that have a task for an agent.
+    /// Returns all Workflows, ended or not, with a task for the agent.
     pub fn all_of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Arc<Run>)> {
         self.tables().with_agent(agent_id).collect()
     }
 
-    /// True if the agent has Workflows, and a rule set made all of them.
+    /// Returns true if the agent has Workflows, and rule sets created all of them.
     pub fn are_enrolled(&self, agent_id: &str) -> bool {
         self.know(agent_id) && self.tables().with_agent(agent_id).all(|(_, run)| run.enrolled)
     }
 
-    /// True if an action of the Workflow `namespace/name` may run.
+    /// Returns true if the action of the Workflow `namespace/name` may run.
     pub fn may_run(&self, workflow_id: &str, action_id: &str) -> bool {
         let run = self.by_id(workflow_id);
         run.is_some_and(|run| run.state.serves() && run.open.iter().any(|it| it == action_id))
     }
 
-    /// True if the Workflow `namespace/name` has a task for this agent.
+    /// Returns true if the Workflow `namespace/name` has a task for the agent.
     pub fn runs_for(&self, workflow_id: &str, agent_id: &str) -> bool {
         let run = self.by_id(workflow_id);
         run.is_some_and(|run| run.agents.iter().any(|it| it == agent_id))
@@ -172,18 +172,18 @@ impl Runs {
         self.tables().runs.get(&ObjectKey::new(namespace, name)).cloned()
     }
 
-    /// True if a machine has a Workflow, ended or not.
+    /// Returns true if a machine has a Workflow, ended or not.
     pub fn concern(&self, hardware: &ObjectKey) -> bool {
         self.tables().of_hardware.contains_key(hardware)
     }
 
-    /// Number of Workflows with a running action.
+    /// Returns the number of Workflows with a running action.
     pub fn at_work(&self) -> usize {
         self.tables().at_work
     }
 
-    /// Workflows that work on a machine now, sorted by name: a restart of the box would interrupt
-    /// them.
+    /// Returns the Workflows that a restart of the box would interrupt (preparing, running or in
+    /// the state `Post`), sorted by name.
     pub fn under_way(&self) -> Vec<ObjectKey> {
         let at_work =
             |run: &Run| matches!(run.state, State::Preparing | State::Running | State::Post);
@@ -194,8 +194,8 @@ impl Runs {
         keys
     }
 
-    /// Returns true if a Workflow of the machine waits or runs, and the end of its last successful
-    /// one.
+    /// Returns true if a Workflow of the machine waits or runs, and the end of the last successful
+    /// Workflow.
     pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<End>) {
         let tables = self.tables();
         let own: Vec<_> = tables.with_hardware(hardware).map(|(_, run)| run).collect();
@@ -206,8 +206,8 @@ impl Runs {
         (own.iter().any(|run| !run.idle && !run.state.ended()), ended)
     }
 
-    /// Workflow for which a machine must boot the agent OS, if any. It is a Workflow of the
-    /// machine, or one with an action left for one of the machine's possible agents.
+    /// Returns the Workflow for which a machine must boot the agent OS: a Workflow of the machine,
+    /// or a Workflow with an action left for one of `agents`, the possible agents of the machine.
     pub fn to_boot(&self, hardware: &ObjectKey, agents: &[String]) -> Option<Arc<Run>> {
         let tables = self.tables();
         // A machine may boot while the job of its boot is still being confirmed.
@@ -264,7 +264,7 @@ fn remove<K: Eq + Hash>(keys: &mut Keys<K>, of: &K, key: &ObjectKey) {
     }
 }
 
-/// Registered wait of an agent.
+/// Registered wait of a request; dropping it removes the registration.
 pub(crate) struct Waiter {
     runs: Runs,
     agent_id: String,
@@ -272,7 +272,7 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
-    /// Resolves with the first change after this call, whenever it is polled.
+    /// Returns a future that ends at the first change after this call, even if polled later.
     pub(crate) fn changed(&self) -> impl Future<Output = ()> {
         self.notify.notified()
     }

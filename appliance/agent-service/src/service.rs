@@ -1,4 +1,4 @@
-//! Service of the agents' calls: it records each call, and passes the call to its module.
+//! Workflow service: records each call of an agent, and passes the call to its module.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::runs::Runs;
 use crate::waits::Waits;
 use crate::wire::workflow_key;
 
-/// Maximum tries of writing a Workflow that other clients write at the same time.
+/// Maximum number of attempts to write a Workflow that other clients change at the same time.
 pub(crate) const CONFLICTS_MAX: usize = 10;
 
-/// Agents that the service accepts without a token of a workflow.
+/// Acceptance of agents without a token of a workflow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
-    /// True to accept agents without a token, such as the stock agents of Tinkerbell.
+    /// True to accept agents without a token, such as upstream's agents.
     pub permissive: bool,
-    /// True if rule sets may make workflows for agents.
+    /// True if rule sets may create workflows for agents.
     pub enrollment: bool,
 }
 
@@ -48,14 +48,13 @@ pub struct Service {
     pub(crate) waits: Waits,
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
-    /// Start of the service, by the steady clock: the silence of an agent counts from here at the
-    /// earliest.
+    /// Start of the service, by the monotonic clock. No agent counts as silent for a longer time.
     since: Duration,
 }
 
 impl Service {
-    /// Makes a service over `objects`; `runs` is its index of workflows. Requests stop waiting when
-    /// `closing` is cancelled.
+    /// Creates a service on `objects` with `runs` as index of workflows. Waiting requests end when
+    /// `closing` is canceled.
     pub fn new(
         objects: Arc<dyn Objects>,
         runs: Runs,
@@ -76,8 +75,9 @@ impl Service {
         }
     }
 
-    /// Forwards the facts that an agent sent with a request; a stock agent sends them each time. An
-    /// agent without work is forwarded also without facts, because a rule set may exist now.
+    /// Forwards the machine attributes of a request to the backend; an upstream agent sends them
+    /// with each request. An agent without work is forwarded even without attributes, because a
+    /// matching rule set may exist now.
     fn meet(&self, agent_id: &str, attributes: Option<Attributes>) {
         let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
         if attributes.is_some() || may_enrol() {
@@ -87,24 +87,25 @@ impl Service {
         }
     }
 
-    /// Bindings of tokens to boots.
+    /// Returns the bindings of tokens to boots.
     pub fn boots(&self) -> &Boots {
         &self.boots
     }
 
-    /// Time of day of an agent's last message, by the current clock.
+    /// Returns the time of day of an agent's last message, by the current clock; `None` without a
+    /// record.
     pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
         let last_message = self.agents.record(agent_id).last_message?;
         let ago = self.clock.steady().saturating_sub(last_message);
         self.clock.now().checked_sub(ago).ok()
     }
 
-    /// Last progress of a workflow (`namespace/name`).
+    /// Returns the last progress of the workflow `namespace/name`.
     pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
         self.agents.latest(workflow_id)
     }
 
-    /// Name of the action of a progress; its id when the workflow is deleted.
+    /// Returns the name of the action of a progress report; its ID if the workflow was deleted.
     pub async fn action_name(&self, progress: &Progress) -> String {
         let id = &progress.action_id;
         let Ok(key) = workflow_key(&progress.workflow_id) else { return id.clone() };

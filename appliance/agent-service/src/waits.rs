@@ -1,4 +1,4 @@
-//! Reasons why actions wait, written to their Workflows so that every client sees them.
+//! Reasons why actions wait, written to the Workflows so that every client can read them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,17 @@ use crate::Service;
 use crate::agents::eviction_limit;
 use crate::wire::workflow_key;
 
-/// Minimum time between two messages of one Workflow that are written because of a wait.
+/// Minimum time between two writes of a wait message to one Workflow.
 const WRITE_EVERY: Duration = Duration::from_secs(15);
-/// Maximum number of stored waits. For one more, the quarter that was written first is forgotten.
+/// Maximum number of stored waits. For a further wait, the quarter that was written first is
+/// dropped.
 const WAITS_MAX: usize = 16_384;
 /// Maximum length of a stored reason, in bytes.
 const REASON_MAX: usize = 400;
-/// Message of an action whose wait is over; an agent reports the same at the start of an action.
+/// Message of an action whose wait is over; agents send the same message at the start of an action.
 const RUNNING: &str = "running action";
 
-/// Waits that were written to the Workflows, by workflow.
+/// Last written wait of each workflow.
 #[derive(Default)]
 pub(crate) struct Waits(Mutex<HashMap<String, Wait>>);
 
@@ -35,8 +36,8 @@ impl Waits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Message to write because of this progress; `None` if it brings no change, or comes too
-    /// early.
+    /// Returns the message to write because of a progress report; `None` if nothing changed, or the
+    /// last write is too recent.
     fn news(&self, progress: &Progress, now: Duration) -> Option<String> {
         let mut waits = self.waits();
         let (workflow, action) = (&progress.workflow_id, &progress.action_id);
@@ -69,14 +70,14 @@ impl Waits {
         }
     }
 
-    /// Forgets the wait of a workflow, because an action began or ended.
+    /// Removes the wait of a workflow, because an action began or ended.
     pub(crate) fn forget(&self, workflow_id: &str) {
         self.waits().remove(workflow_id);
     }
 }
 
 impl Service {
-    /// Writes the reason of a wait, or its end, to the Workflow.
+    /// Writes the reason of a wait, or the end of the wait, to the Workflow.
     pub(crate) async fn note_wait(&self, progress: &Progress) {
         if !self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
             return;

@@ -1,11 +1,11 @@
-//! Conversions between the messages of the protocol and the types of the rules.
+//! Conversions between messages of the agent protocol and types of `api::state`.
 
 use agent_rpc::{Assignment, Namespaces, Refusal, Report};
 use api::meta::ObjectKey;
 use api::state::{report, serve};
 use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, Workflow};
 
-/// Parses a workflow id, `namespace/name`.
+/// Parses a workflow ID, `namespace/name`.
 pub fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
     let (namespace, name) = id.split_once('/').ok_or_else(|| {
         Refusal::InvalidArgument(format!("workflow id {id:?} is not namespace/name"))
@@ -13,7 +13,7 @@ pub fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
     Ok(ObjectKey::new(namespace, name))
 }
 
-/// Makes the message that assigns an action to its agent.
+/// Creates the message that assigns an action to its agent.
 pub fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> Assignment {
     Assignment {
         workflow_id: key.to_string(),
@@ -39,13 +39,13 @@ pub fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> 
     }
 }
 
-/// Command to run after a failure; empty while retries are left, because the action has not failed
-/// yet.
+/// Returns the command to run after a failure; empty while repeats are left, because the failure is
+/// not final.
 fn for_good(action: &ActionStatus, command: &[String]) -> Vec<String> {
     if action.retried < action.retries { Vec::new() } else { command.to_vec() }
 }
 
-/// Converts a report for the rules; `boot_id` is the boot of the agent's machine.
+/// Converts a report for `api::state`. `boot_id` is the boot ID of the agent's machine.
 pub fn api_report(from: &Report, workflow: &Workflow, boot_id: String) -> report::Report {
     let agent_id = match from.agent_id.as_str() {
         "" => workflow.status.agent_id.clone(),
@@ -62,7 +62,7 @@ pub fn api_report(from: &Report, workflow: &Workflow, boot_id: String) -> report
     }
 }
 
-/// Converts the state of an action for the rules.
+/// Converts the state of an action for `api::state`.
 pub fn action_state(state: agent_rpc::ActionState) -> ActionState {
     use agent_rpc::ActionState as Wire;
     match state {

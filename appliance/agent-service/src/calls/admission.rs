@@ -1,9 +1,10 @@
-//! Admission of agents' calls: the caller must have a token that the box issued for a workflow.
+//! Authentication of agents' calls: the caller must send a token that the box issued for a
+//! workflow.
 //!
-//! A token is valid for its workflow only. It expires [`REPORT_GRACE`] after the end of the
-//! workflow, so that a lost last report can come again. It is valid only in the boot that used it
-//! first. An agent that sends its boot id with every call keeps its token while it runs, also for
-//! the next workflow of its machine.
+//! A token is valid for one workflow and expires [`REPORT_GRACE`] after its end, so that an agent
+//! can repeat a lost last report. A token is valid only in the boot that used it first. An agent
+//! that sends its boot ID with every call keeps its token until its boot ends, also for the next
+//! workflow of the machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,27 +19,27 @@ use crate::backend::TokenUse;
 use crate::boots::Binding;
 use crate::runs::Run;
 
-/// Time after the end of a workflow for which its token is valid: a report whose response was lost
-/// comes again.
+/// Time after the end of a workflow during which its token is valid: an agent repeats a report
+/// whose response was lost.
 const REPORT_GRACE: Duration = Duration::from_secs(600);
 
 /// Reason why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Denial {
-    /// No workflow of the agent is open, with this token or another.
+    /// The agent has no open workflow, with this token or another.
     NoWork,
-    /// The token is not of a workflow of this machine.
+    /// The token does not belong to a workflow of the machine.
     Foreign,
-    /// The workflow of the token has ended, or is not the one of the call.
+    /// The workflow of the token has ended, or the call is about another workflow.
     Over,
-    /// The token is in use by another boot.
+    /// The token is bound to another boot.
     OtherBoot,
     /// The call comes from a NIC that is not in the Hardware of the machine.
     OtherNic,
 }
 
 impl Denial {
-    /// Sentence for people and the agent.
+    /// Returns a sentence for people and the agent.
     fn sentence(self) -> &'static str {
         match self {
             Self::NoWork => "there is no workflow for this agent",
@@ -57,22 +58,23 @@ impl Denial {
     }
 }
 
-/// Workflow of the agent, with the facts for the check of a token.
+/// Workflow of the agent, with the inputs of the token check.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
-    /// True if the token is of this workflow.
+    /// True if the token belongs to the workflow.
     is_of_token: bool,
     /// True if the workflow has not ended.
     is_open: bool,
     /// True if the workflow ended longer ago than [`REPORT_GRACE`].
     is_over: bool,
-    /// True if the call is about this workflow.
+    /// True if the call is about the workflow.
     is_called: bool,
-    /// True if the agent is given the actions of this workflow now.
+    /// True if the workflow is first in the machine's queue, so that the agent receives its
+    /// actions.
     is_first: bool,
 }
 
-/// Decides if a call with a token is allowed.
+/// Decides if a call with a token is allowed, and returns the reason of a refusal.
 fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<(), Denial> {
     let own = || candidates.iter().filter(|it| it.is_of_token);
     if own().next().is_none() {
@@ -96,7 +98,7 @@ fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<
     }
 }
 
-/// True if a run ended longer ago than [`REPORT_GRACE`].
+/// Returns true if a workflow ended longer ago than [`REPORT_GRACE`].
 fn is_over(run: &Run, now: Timestamp) -> bool {
     if !run.state.ended() {
         return false;
@@ -111,7 +113,7 @@ fn is_over(run: &Run, now: Timestamp) -> bool {
 }
 
 impl Service {
-    /// Decides if this caller may make this call for this agent.
+    /// Decides if the caller may make a call as the agent `agent_id`.
     pub(crate) fn admit(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
         let runs = self.runs.all_of_agent(agent_id);
         if runs.is_empty() && self.backend.may_introduce_itself(agent_id) {
@@ -173,8 +175,7 @@ impl Service {
         Err(Refusal::Unauthenticated(why.to_owned()))
     }
 
-    /// Lists the workflows of an agent for the check of its token, and returns the use of the
-    /// token.
+    /// Returns the use of a token, and the agent's workflows with the inputs of the token check.
     fn candidates(
         &self,
         agent_id: &str,

@@ -1,4 +1,4 @@
-//! Assignment of actions to agents: only actions of the first workflow in the machine's queue.
+//! Assignment of actions to agents. Only the first workflow in the machine's queue assigns actions.
 
 use agent_rpc::{Assignment, Refusal};
 use api::meta::ObjectKey;
@@ -11,16 +11,16 @@ use objects::{ObjectError, fetch, write_status};
 use crate::Service;
 use crate::wire::assignment;
 
-/// Message of an action that ended the agent's own OS, such as a reboot or kexec.
+/// Message of a completed action that left the agent OS by reboot or kexec.
 const BACK: &str = "the machine left the agent OS and returned";
 
-/// Offer of one workflow to an agent.
+/// Result of the search for an action in one workflow.
 enum Offer {
-    /// An action, or the reason why there is none now. Later workflows are not tried.
+    /// The search ends with an action, or with the reason why the agent must wait.
     Final(Result<Box<Assignment>, Refusal>),
-    /// The workflow was changed: try again.
+    /// The workflow was changed: search it again.
     Again,
-    /// The workflow has nothing for the agent, and does not block later workflows.
+    /// The workflow has no work for the agent: search the next workflow.
     Nothing,
 }
 
@@ -102,7 +102,7 @@ impl Service {
         Ok(Offer::Final(Ok(Box::new(assignment))))
     }
 
-    /// Environment of an action, as it is sent to the agent.
+    /// Returns the environment of an action to send to the agent.
     pub(crate) fn environment_of(
         &self,
         task: &TaskStatus,
@@ -113,9 +113,9 @@ impl Service {
         self.backend.environment(&task.agent_id, is_stock, &action.image, environment)
     }
 
-    /// Returns the reason why an agent must stop its current action, if there is one. The index of
-    /// runs is checked first, because it is in memory. It may be a moment behind, so the stored
-    /// workflow is read before an action is stopped.
+    /// Returns the reason why an agent must stop its current action; `None` if the agent must
+    /// continue. The index of runs is checked first, because the index is in memory. The index may
+    /// be late, so the stored workflow is read before an action is stopped.
     pub(crate) async fn unwanted(
         &self,
         workflow_id: &str,

@@ -1,4 +1,4 @@
-//! Changes of a workflow's status, written before they are acknowledged.
+//! Changes of a workflow's status. A change is stored before it is acknowledged.
 
 use agent_rpc::Refusal;
 use api::meta::ObjectKey;
@@ -9,12 +9,12 @@ use crate::Service;
 use crate::service::CONFLICTS_MAX;
 
 impl Service {
-    /// Computes a new status of a workflow with `change`, and writes it. After a conflicting write
-    /// it tries again with the newer status. Returns the new status; `None` if `change` returns
-    /// none.
+    /// Computes a new status of a workflow with `change`, and writes the status. After a
+    /// conflicting write, both steps are repeated, at most [`CONFLICTS_MAX`] times. Returns the new
+    /// status; `None` if `change` returns `None`.
     ///
     /// # Errors
-    /// The error of `change`; or the workflow does not exist, or cannot be written.
+    /// `change` fails, the workflow does not exist, or the status cannot be written.
     pub(crate) async fn change(
         &self,
         key: &ObjectKey,

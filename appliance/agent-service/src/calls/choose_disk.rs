@@ -1,4 +1,4 @@
-//! Records the disk that an agent chose in the workflow, before the disk is used.
+//! Recording of the disk that an agent chose, before the agent uses the disk.
 
 use agent_rpc::{DiskChoice, Refusal};
 use api::state::disks::{self, DiskChoiceError};
@@ -8,7 +8,7 @@ use crate::Service;
 use crate::wire::workflow_key;
 
 impl Service {
-    /// Records the choice of a disk; returns `Ok` after the write.
+    /// Records a disk choice in the workflow. `Ok` means that the choice is stored.
     pub(crate) async fn take_choice(&self, from: &DiskChoice) -> Result<(), Refusal> {
         let key = workflow_key(&from.workflow_id)?;
         let choice = ChosenDisk {

@@ -1,5 +1,5 @@
-//! Long polling of agents: a request waits until there is an action. An agent then starts at once,
-//! and sends few requests while it is idle.
+//! Long polling of agents: a request waits until there is an action. An agent can thus start an
+//! action at once, and sends few requests while idle.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use tokio::time::Instant;
 
 use crate::Service;
 
-/// Maximum wait of a request, whatever the agent requests.
+/// Maximum wait of a request, also if the agent requests more.
 const HOLD_MAX: Duration = Duration::from_secs(30);
-/// First and longest interval of checking again for an agent with a workflow. Some waits end by the
-/// clock alone, and a rack of waiting agents must not load the box.
+/// First and maximum interval between two checks for an agent with a workflow. A retry wait ends
+/// without a signal, and a rack of waiting agents must not load the box.
 const LOOK_FIRST: Duration = Duration::from_secs(1);
 const LOOK_MAX: Duration = Duration::from_secs(8);
 
 impl Service {
-    /// Returns the action that an agent must run, after a wait of at most `max_wait`.
+    /// Waits at most `max_wait` for an action of the agent, and returns the action.
     pub(crate) async fn awaited(
         &self,
         agent_id: &str,

@@ -1,4 +1,4 @@
-//! Reports of agents: checked by the rules, written to the workflow, then recorded as events.
+//! Reports of agents: checked by the rules, stored in the workflow, then recorded as events.
 
 use agent_rpc::{Refusal, Report};
 use api::state::report::{self, ReportError};
@@ -10,7 +10,7 @@ use crate::Service;
 use crate::wire::{api_report, workflow_key};
 
 impl Service {
-    /// Applies a report; returns `Ok` after the write.
+    /// Applies a report to its workflow. `Ok` means that the result is stored.
     pub(crate) async fn take(&self, from: &Report) -> Result<(), Refusal> {
         let key = workflow_key(&from.workflow_id)?;
         let mut accepted = None;
@@ -72,13 +72,13 @@ impl Service {
     }
 }
 
-/// Start and end of an attempt.
+/// Start and end of an attempt of an action.
 struct AttemptTimes {
     start: Option<Timestamp>,
     stop: Option<Timestamp>,
 }
 
-/// Action with an attempt of this id, with the start and end of that attempt.
+/// Returns the action that has an attempt with this ID, and start and end of the attempt.
 fn attempt_of<'a>(
     status: &'a WorkflowStatus,
     id: &str,

@@ -1,5 +1,4 @@
-//! Older workers (tink-worker), which identify actions by name: conversions to the calls of newer
-//! agents.
+//! Calls of older workers (tink-worker), which identify actions by name, as calls of newer agents.
 
 use agent_rpc::{ActionList, ListedAction, NamedReport, Refusal, Report, Turn};
 use api::meta::ObjectKey;
@@ -10,11 +9,11 @@ use objects::{ObjectError, fetch};
 use crate::Service;
 use crate::wire::{action_state, assignment, workflow_key};
 
-/// Message of a failed action for which the worker sent no reason.
+/// Message of a failed action without a reason from the worker.
 const NO_REASON: &str = "it failed; an older tink-worker does not report the reason";
 
 impl Service {
-    /// Returns the action that is the worker's turn: the one that a newer agent would be assigned.
+    /// Returns the action that the worker must run next; `None` if the worker must wait.
     pub(crate) async fn turn_of(&self, worker_id: &str) -> Result<Option<Turn>, Refusal> {
         let given = match self.assignment(worker_id).await {
             Ok(given) => given,
@@ -36,8 +35,8 @@ impl Service {
         }))
     }
 
-    /// Lists every action of a workflow for the worker whose turn it is. Actions of other workers
-    /// have names only: the worker needs them to find its own position.
+    /// Lists every action of a workflow for the worker that must act next. Actions of other workers
+    /// contain only names, which the worker needs to find its own position.
     pub(crate) async fn list(&self, workflow_id: &str) -> Result<ActionList, Refusal> {
         let key = workflow_key(workflow_id)?;
         let workflow = self.workflow(&key).await?;
@@ -70,9 +69,9 @@ impl Service {
         Ok(ActionList { actions: actions.collect(), worker_id })
     }
 
-    /// Applies a worker's report as a report of a newer agent. A worker repeats a refused report
-    /// for ever. Such a report does not count as a sign of life, so that a hanging machine is
-    /// booted again.
+    /// Applies a worker's report like a report of a newer agent. A worker repeats a rejected report
+    /// without end. A rejected report therefore does not count as a message, so that a hanging
+    /// machine is booted again.
     pub(crate) async fn take_named(&self, from: &NamedReport) -> Result<(), Refusal> {
         let begins = from.state == agent_rpc::ActionState::Running;
         let workflow = match self.workflow(&workflow_key(&from.workflow_id)?).await {
@@ -97,7 +96,7 @@ impl Service {
     }
 }
 
-/// Converts a worker's report to ids; `None` for a report that changes nothing.
+/// Converts a report with names to a report with IDs; `None` for a report that changes nothing.
 fn report_by_id(from: &NamedReport, workflow: &Workflow) -> Result<Option<Report>, Refusal> {
     let found = worker::named(&workflow.status, &from.task_name, &from.action_name);
     let Some((task, action)) = found else {
@@ -127,7 +126,7 @@ fn report_by_id(from: &NamedReport, workflow: &Workflow) -> Result<Option<Report
     }))
 }
 
-/// Formats seconds as Go does: `1m2s`.
+/// Formats a duration in seconds as Go does: `1m2s`.
 fn go_duration(seconds: i64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {

@@ -1,4 +1,4 @@
-//! Workflow in the form that the boot path needs.
+//! Workflow data that the boot services need.
 
 use api::meta::ObjectKey;
 use api::state::queue::{self, QueuePosition};
@@ -6,51 +6,52 @@ use api::tinkerbell::{AUTO_ENROLLMENT, ActionState, State, Workflow};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// Fields of a Workflow that the boot path needs.
+/// Fields of a Workflow that the boot services and the agent calls need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Uid of the Workflow.
+    /// UID of the Workflow.
     pub uid: String,
-    /// Key of its Hardware.
+    /// Key of the Workflow's Hardware.
     pub hardware: ObjectKey,
-    /// Agents with a task in the Workflow.
+    /// IDs of agents with a task in the Workflow.
     pub agents: Vec<String>,
-    /// Agents that have an action left to run.
+    /// IDs of agents with an action left to run.
     pub awaited: Vec<String>,
     /// State of the Workflow.
     pub state: State,
-    /// Place in the queue of its machine.
+    /// Position in the queue of the machine.
     pub place: QueuePosition,
     /// Time at which the Workflow was created.
     pub created: Option<Timestamp>,
-    /// Time at which its last action ended.
+    /// Time at which the last ended action ended.
     pub stopped: Option<Timestamp>,
     /// True if the Workflow is disabled, being deleted, or paused before its start. The box starts
-    /// no action of it, and no other Workflow waits for it.
+    /// none of its actions, and no other Workflow waits for it.
     pub idle: bool,
-    /// True if one of its actions runs.
+    /// True if an action of the Workflow runs.
     pub at_work: bool,
-    /// True if a rule set made the Workflow.
+    /// True if a rule set created the Workflow.
     pub enrolled: bool,
-    /// Ids of its actions that have not ended.
+    /// IDs of the pending and running actions.
     pub open: Vec<String>,
-    /// Time at which this run of the box saw the success.
+    /// Monotonic time of the success; `None` before it, or if it was before the last restart of the
+    /// box.
     pub succeeded: Option<Instant>,
-    /// Time at which this run of the box saw the end, in success or failure.
+    /// Monotonic time of the end (success or failure); `None` as for `succeeded`.
     pub ended: Option<Instant>,
 }
 
-/// End of a machine's last installation.
+/// End of the last successful workflow of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// Time of day that is stored.
+    /// Time of day of the end, as stored.
     pub time: Timestamp,
-    /// Time at which this run of the box saw the end; `None` for an earlier end.
+    /// Monotonic time of the end; `None` if the end was before the last restart of the box.
     pub seen: Option<Instant>,
 }
 
 impl Run {
-    /// Takes the fields from a Workflow.
+    /// Reads the fields of a Workflow.
     pub fn of(workflow: &Workflow) -> Self {
         let status = &workflow.status;
         let mut agents: Vec<String> =
@@ -79,7 +80,8 @@ impl Run {
         }
     }
 
-    /// Keeps the times that an earlier version of the same Workflow had.
+    /// Sets `succeeded` and `ended` from the earlier version of the Workflow, or to now if the
+    /// Workflow has just ended.
     pub(crate) fn after(&mut self, before: &Self) {
         if self.state == State::Success && self.uid == before.uid {
             let had_succeeded = before.state == State::Success;
