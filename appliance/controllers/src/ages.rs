@@ -1,8 +1,8 @@
 //! Ages of stored times, measured with a monotonic clock.
 //!
-//! An object contains times of day, which survive a restart of the box. From the first look at such
-//! a time on, its age grows with the monotonic clock. Setting the clock, forward or back by years,
-//! therefore does not change any age. The ages are kept in memory.
+//! Times of day in an object survive a restart of the box. After the first observation of such a
+//! time, its age grows with the monotonic clock. Setting the clock, forward or back by years,
+//! therefore changes no age. Ages are kept in memory.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,15 +16,15 @@ use stdx::Clock;
 #[derive(Debug, Default)]
 pub struct Ages(Mutex<HashMap<ObjectKey, LastLook>>);
 
-/// Times of an object at its last look.
+/// Times of an object at its last observation.
 #[derive(Debug, Default)]
 struct LastLook {
-    /// Monotonic time of the look.
+    /// Monotonic time of the observation.
     at: Duration,
     moments: HashMap<Timestamp, Duration>,
 }
 
-/// Times of one object as moments of the monotonic clock, [`Clock::steady`].
+/// Times of one object, each converted to a moment of the monotonic clock [`Clock::steady`].
 #[derive(Debug, Clone, Default)]
 pub struct Moments {
     now: Duration,
@@ -32,18 +32,17 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Returns the moment of the look.
+    /// Returns the moment of the observation.
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// Returns the moment of a time. A time that was not part of the look counts as older than any
-    /// moment.
+    /// Returns the moment of a time. A time that was not observed counts as older than any moment.
     pub fn at(&self, time: Timestamp) -> Duration {
         self.moments.get(&time).copied().unwrap_or_default()
     }
 
-    /// Returns the time elapsed since a moment.
+    /// Returns the time from `moment` to the observation.
     pub fn since(&self, moment: Duration) -> Duration {
         self.now.saturating_sub(moment)
     }
@@ -54,7 +53,8 @@ impl Ages {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the moments of an object's times. A time from an earlier look keeps its moment.
+    /// Observes the times of an object and returns their moments. A time of an earlier observation
+    /// keeps its moment.
     pub fn look(
         &self,
         key: &ObjectKey,
@@ -75,7 +75,7 @@ impl Ages {
         Moments { now, moments }
     }
 
-    /// Removes an object that was deleted or has ended.
+    /// Removes the times of an object that was deleted or has ended.
     pub fn forget(&self, key: &ObjectKey) {
         self.objects().remove(key);
     }

@@ -1,9 +1,9 @@
-//! Processing of agent reports. A report is stored on the Hardware of its machine. An unknown
-//! machine becomes a Hardware, and a rule set may create a Workflow for it.
+//! Processing of agent reports. A report is stored in the Hardware of its machine. For an unknown
+//! machine, a Hardware is created first. A rule set may then create a Workflow for the machine.
 //!
-//! Names, label and annotation are those of Tinkerbell's auto-discovery. Two things differ. Netboot
-//! is allowed, so that a workflow can run on the machine. A machine that is recognized by more than
-//! its MAC does not become a second Hardware.
+//! Names, label and annotation are those of Tinkerbell's auto-discovery, with two differences:
+//! netboot is allowed, so that a workflow can run on the machine; and a known machine with a new
+//! NIC does not become a second Hardware.
 
 mod inventory;
 mod machine_traits;
@@ -36,18 +36,18 @@ use rules::RuleMistake;
 use slots::EnrollmentSlots;
 pub use slots::UNACCEPTED_MAX;
 
-/// Namespace of enrolled machines.
+/// Namespace for the Hardware of enrolled machines.
 const NAMESPACE: &str = "default";
 /// Maximum number of disks that are stored for one machine.
 const PARTS_MAX: usize = 64;
 /// Minimum time between two processed reports of an agent that repeats its report.
 const ONCE_EVERY: Duration = Duration::from_secs(10);
-/// Maximum number of agents with a stored report time.
+/// Maximum number of agents in the rate limiter.
 const AGENTS_MAX: usize = 16_384;
-/// Maximum number of stored happenings. A stored happening is not reported again.
+/// Maximum number of stored event texts. An event with a stored text is not recorded again.
 const REPORTED_MAX: usize = 1024;
 
-/// Receiver of agent reports, with a rate limit for repetitions.
+/// Receiver of agent reports, with a rate limit for repeated reports.
 #[derive(Clone, Default)]
 pub struct ReportInbox {
     reports: ReportQueue,
@@ -55,14 +55,15 @@ pub struct ReportInbox {
 }
 
 impl ReportInbox {
-    /// Creates an inbox and the queue that it fills.
+    /// Creates an inbox and the queue that receives its reports.
     pub fn new() -> (Self, ReportQueue) {
         let discovery = Self::default();
         let reports = discovery.reports.clone();
         (discovery, reports)
     }
 
-    /// Adds a report that the agent repeats. Never waits.
+    /// Adds a report of an agent that repeats its report; drops the report within ten seconds of
+    /// the last. Never waits.
     pub fn repeated(&self, report: AgentReport) {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,10 +94,10 @@ impl ReportInbox {
     }
 }
 
-/// Memory of earlier reports between two calls of [`Enrollment::deal`].
+/// State of [`Enrollment::deal`] between two reports.
 #[derive(Default)]
 pub struct Memory {
-    /// Happenings that were already reported to the owners.
+    /// Texts of events that were already recorded.
     reported: Vec<String>,
     known: MachineTraits,
     slots: EnrollmentSlots,
@@ -106,7 +107,7 @@ pub struct Memory {
 pub struct Enrollment {
     /// Access to Hardware, Workflows and rule sets.
     pub objects: Arc<dyn Objects>,
-    /// Index of known machines and workflows.
+    /// Index of machines and workflows.
     pub index: Arc<dyn KnownMachines>,
     /// Clock for the times of events.
     pub clock: Arc<dyn Clock>,
@@ -177,12 +178,14 @@ impl Enrollment {
         may_enroll(hardware, self.index.has_workflow(&hardware.key()))
     }
 
-    /// True if the agent may become a new Hardware: no Hardware and no Workflow names the agent.
+    /// Returns true if the agent may become a new Hardware: a network allows enrollment, and no
+    /// Hardware and no Workflow names the agent.
     fn may_become_hardware(&self, agent_id: &str) -> bool {
         self.index.enrolls() && !self.index.knows_agent(agent_id)
     }
 
-    /// Creates a Hardware for an unknown machine. Returns `None` if no Hardware is created now.
+    /// Creates a Hardware for an unknown machine; returns `None` if the machine must wait or may be
+    /// a known machine.
     async fn welcome(
         &self,
         report: &AgentReport,
@@ -232,7 +235,7 @@ impl Enrollment {
         }
     }
 
-    /// Creates the Workflow of the best rule set for a machine, if one fits.
+    /// Creates the Workflow of the best matching rule set for a machine, if a rule set matches.
     async fn enroll(
         &self,
         agent_id: &str,
@@ -300,7 +303,7 @@ impl Enrollment {
     }
 }
 
-/// True if a happening is new. The happening is stored.
+/// Returns true if the event text `what` is new, and stores the text.
 fn is_news(reported: &mut Vec<String>, what: String) -> bool {
     if reported.contains(&what) {
         return false;
@@ -312,7 +315,7 @@ fn is_news(reported: &mut Vec<String>, what: String) -> bool {
     true
 }
 
-/// Returns the Hardware that an unknown machine resembles, each with a message for its owner.
+/// Returns each Hardware that an unknown machine may be, with a message for its owner.
 fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
     let agent_id = status::plain(agent_id);
     match verdict {
@@ -373,7 +376,7 @@ fn device(name: &str) -> String {
     if name.starts_with('/') { name.to_owned() } else { format!("/dev/{name}") }
 }
 
-/// Converts an agent ID to a part of an object name. Invalid characters become dashes.
+/// Converts an agent ID to a part of an object name: invalid characters become dashes.
 fn name_of(agent_id: &str) -> String {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let lower = agent_id.to_ascii_lowercase();

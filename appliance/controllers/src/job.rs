@@ -23,7 +23,7 @@ pub struct JobReconciler {
     pub objects: Arc<dyn Objects>,
     /// Clock for start and completion times.
     pub clock: Arc<dyn Clock>,
-    /// Ages of the Jobs after their end.
+    /// Time since the end of each Job.
     pub ages: Ages,
 }
 
@@ -112,7 +112,7 @@ impl JobReconciler {
         }
     }
 
-    /// Adds or removes the finalizer [`decide::POWER_ON`].
+    /// Adds (`hold` is true) or removes the finalizer [`decide::POWER_ON`].
     async fn hold(&self, job: &Job, hold: bool) -> Result<(), ObjectError> {
         let mut finalizers = job.metadata.finalizers.clone();
         finalizers.retain(|it| it != decide::POWER_ON);

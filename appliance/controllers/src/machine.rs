@@ -1,5 +1,4 @@
-//! Controller for Machines of `bmc.tinkerbell.org`, which regularly reads the power state from each
-//! BMC.
+//! Controller for Machines of `bmc.tinkerbell.org`: reads the power state of each BMC at intervals.
 
 mod drivers;
 mod refusals;
@@ -25,11 +24,11 @@ pub struct MachineReconciler {
     pub objects: Arc<dyn Objects>,
     /// Drivers for the management controllers.
     pub drivers: Arc<dyn Drivers>,
-    /// Clock for the condition's time.
+    /// Clock for the time in the condition.
     pub clock: Arc<dyn Clock>,
-    /// Interval at which the power state of a BMC is read.
+    /// Interval between two reads of a BMC's power state.
     pub poll: Duration,
-    /// BMCs that refused a login recently.
+    /// Recent refused logins, by Machine.
     pub refusals: Refusals,
 }
 
@@ -63,7 +62,7 @@ impl Reconciler for MachineReconciler {
 }
 
 impl MachineReconciler {
-    /// Reads the power state and records a refused login.
+    /// Reads the power state, and records if the BMC refuses the login.
     async fn ask(&self, key: &ObjectKey, login: Endpoint) -> Result<Power, String> {
         let power = self.drivers.open(login.clone()).power().await;
         match &power {

@@ -1,6 +1,6 @@
-//! Runtime that calls reconcilers on signals and on a tick. One object is never reconciled twice at
-//! once. Many objects are reconciled in parallel, the longest waiting one first. Upstream
-//! reconciles one object at a time, so one slow BMC delays all others (rufio#311).
+//! Runtime that calls reconcilers on signals and at due times. An object is never reconciled twice
+//! at once. Many objects are reconciled in parallel, the longest waiting first. Upstream reconciles
+//! one object at a time, so one slow BMC delays all others (rufio#311).
 
 mod queue;
 
@@ -20,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 use self::queue::Queue;
 use objects::ObjectError;
 
-/// Maximum number of objects of one kind that are reconciled in parallel.
+/// Default maximum number of objects of one kind that are reconciled in parallel.
 const AT_ONCE_MAX: usize = 32;
-/// Maximum number of parallel reconciles that mostly wait for a BMC. A dead management network
-/// silences the BMCs of one or two racks, which are fewer.
+/// Maximum number of parallel reconciles that mostly wait for a BMC: more than the BMCs of two
+/// racks, which all time out when the management network fails.
 pub const BMCS_AT_ONCE_MAX: usize = 512;
-/// Wait after the first error.
+/// Wait after the first error of an object.
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 /// Maximum wait after repeated errors.
 const RETRY_MAX: Duration = Duration::from_secs(15);
@@ -33,27 +33,27 @@ const RETRY_MAX: Duration = Duration::from_secs(15);
 /// Maximum sleep of a controller without work.
 const REST: Duration = Duration::from_secs(3600);
 
-/// Time at which a reconciler wants to run again.
+/// Time at which a reconciler must run again for an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requeue {
-    /// Runs on the next signal only.
+    /// Run on the next signal only.
     OnSignal,
-    /// Runs after this time, or earlier on a signal.
+    /// Run after this time, or earlier on a signal.
     After(Duration),
 }
 
-/// Future that a reconciler returns.
+/// Future that [`Reconciler::reconcile`] returns.
 pub type Reconciled<'a> = Pin<Box<dyn Future<Output = Result<Requeue, ObjectError>> + Send + 'a>>;
 
-/// Reconciler that moves one object toward its wanted state.
+/// Reconciler of one kind: changes an object toward its desired state.
 pub trait Reconciler: Send + Sync + 'static {
-    /// Returns the kind for log messages.
+    /// Returns the kind of the objects, for log messages.
     fn name(&self) -> &'static str;
-    /// Returns the maximum number of parallel reconciles. A waiting reconcile counts too.
+    /// Returns the maximum number of parallel reconciles; a reconcile that waits for I/O counts.
     fn at_once_max(&self) -> usize {
         AT_ONCE_MAX
     }
-    /// Reads the object and carries out the steps that are due.
+    /// Reads the object and executes the steps that are due.
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a>;
 }
 
@@ -69,12 +69,12 @@ impl Schedule {
     }
 }
 
-/// Handle that signals a running controller.
+/// Handle to signal a controller; clones signal the same controller.
 #[derive(Clone, Default)]
 pub struct Signals(Arc<Schedule>);
 
 impl Signals {
-    /// Schedules an object to be reconciled immediately.
+    /// Schedules a reconcile of an object now.
     pub fn signal(&self, key: ObjectKey) {
         self.at(key, Instant::now());
     }
@@ -85,14 +85,14 @@ impl Signals {
     }
 }
 
-/// Controller: a reconciler with its schedule.
+/// Reconciler of one kind with its schedule.
 pub struct Controller {
     reconciler: Arc<dyn Reconciler>,
     signals: Signals,
 }
 
 impl Controller {
-    /// Creates a controller, which waits for its first signal.
+    /// Creates a controller without scheduled objects.
     pub fn new(reconciler: Arc<dyn Reconciler>) -> Self {
         Self { reconciler, signals: Signals::default() }
     }
@@ -102,8 +102,8 @@ impl Controller {
         self.signals.clone()
     }
 
-    /// Reconciles until `shutdown`. Running reconciles are then aborted, which every reconciler
-    /// must tolerate.
+    /// Reconciles until `shutdown`. Running reconciles are then aborted; every reconciler must
+    /// tolerate an abort.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut failures: HashMap<ObjectKey, Backoff> = HashMap::new();
         let mut jobs: JoinSet<(ObjectKey, Result<Requeue, ObjectError>)> = JoinSet::new();

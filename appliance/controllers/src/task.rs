@@ -1,7 +1,7 @@
-//! Controller for Tasks of `bmc.tinkerbell.org`, which carries out one action on one BMC.
+//! Controller for Tasks of `bmc.tinkerbell.org`: executes one action on one BMC.
 //!
 //! Upstream does not check the result of most actions. This controller reports a power action as
-//! completed only after the BMC confirms the state. An action that cannot be repeated is recorded
+//! completed only after the BMC confirms the state. An action that must not be repeated is recorded
 //! before it is sent.
 
 mod act;
@@ -31,7 +31,7 @@ pub(crate) fn task_name(job: &str, at: usize) -> String {
     format!("{job}-task-{at}")
 }
 
-/// True if the Task removes power, and may already have switched the machine off.
+/// Returns true if the Task switches the power off and may already have done so.
 pub(crate) fn may_be_off(task: &Task) -> bool {
     let takes_power = decide::plan(&task.spec.task).is_ok_and(Plan::takes_power);
     takes_power && decide::may_be_off(&task.status)
@@ -45,7 +45,7 @@ pub struct TaskReconciler {
     pub drivers: Arc<dyn Drivers>,
     /// Clock for start and completion times.
     pub clock: Arc<dyn Clock>,
-    /// Ages of the Tasks since their start.
+    /// Time since the start of each Task.
     pub ages: Ages,
 }
 
@@ -100,8 +100,9 @@ impl Reconciler for TaskReconciler {
 }
 
 impl TaskReconciler {
-    /// True if the Task's Job exists and has not ended. A Task of a Job that is being deleted must
-    /// not remove power any more, but still restores power. A Task without a Job is always wanted.
+    /// Returns true if the Task's Job exists and has not ended. If the Job is being deleted, a Task
+    /// must not begin to remove power, but may restore power. A Task without a Job is always
+    /// wanted.
     async fn is_wanted(&self, task: &Task, takes_power: bool) -> Result<bool, ObjectError> {
         let has_begun = decide::may_be_off(&task.status) || decide::sent(&task.status);
         let owner = task.metadata.owner_references.iter().find(|owner| owner.kind == JOB.kind);
@@ -141,13 +142,14 @@ impl TaskReconciler {
         Ok(act::act(&driver, plan, sent).await)
     }
 
-    /// Returns the time since the Task began.
+    /// Returns the time since the start of the Task.
     fn age(&self, key: &ObjectKey, start: Timestamp) -> Duration {
         let moments = self.ages.look(key, [start], self.clock.as_ref());
         moments.since(moments.at(start))
     }
 
-    /// Removes the mark, because the command was not carried out and may be sent again.
+    /// Removes the mark "sent", because the BMC did not execute the command, which may be sent
+    /// again.
     async fn unmark(&self, task: &Task) -> Result<(), ObjectError> {
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid == task.metadata.uid && !current.status.ended() {

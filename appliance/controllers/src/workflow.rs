@@ -1,6 +1,6 @@
-//! Controller for Workflows of `tinkerbell.org`. The controller renders the template, boots the
-//! machine into the agent OS, checks the timeouts, and cleans up after the last action. Crate
-//! `agent-rpc` serves the actions and receives reports. The rules for actions are in `api::state`.
+//! Controller for Workflows of `tinkerbell.org`: renders the template, boots the machine into the
+//! agent OS, checks the timeouts, and cleans up after the last action. Crate `agent-service` serves
+//! the actions and receives reports. The rules for actions are in `api::state`.
 
 mod apply;
 mod boot;
@@ -29,12 +29,12 @@ use crate::ages::Ages;
 use crate::runtime::{Reconciled, Reconciler, Requeue};
 use objects::{ObjectError, Objects};
 
-/// Timeouts after which the controller acts on a silent agent.
+/// Timeouts for silent agents.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// Timeout for an agent that has sent a message and runs an action.
+    /// Maximum silence of an agent that runs an action.
     pub agent: Duration,
-    /// Timeout for a machine that was powered on and has not requested its first action.
+    /// Maximum time from power-on to the first request of the agent.
     pub boot: Duration,
 }
 
@@ -44,17 +44,17 @@ pub struct WorkflowReconciler {
     pub objects: Arc<dyn Objects>,
     /// Liveness of the agents.
     pub agents: Arc<dyn Agents>,
-    /// Objects that templates may read in addition to their Hardware.
+    /// Reader of the objects that templates may read in addition to their Hardware.
     pub references: Arc<dyn References>,
     /// Clock for times in the status.
     pub clock: Arc<dyn Clock>,
     /// Timeouts for silent agents and machines.
     pub timeouts: Timeouts,
-    /// Remaining times of all workflows.
+    /// Remaining times of all Workflows with a time limit.
     pub deadlines: Arc<Deadlines>,
     /// Ages of the times in Workflows and their Jobs.
     pub ages: Arc<Ages>,
-    /// Locks by machine, for the start of a Workflow.
+    /// Locks by machine, held during the start of a Workflow.
     pub locks: Arc<MachineLocks>,
 }
 

@@ -1,5 +1,5 @@
-//! Agent reports as annotations of a Hardware: Tinkerbell's attributes under the upstream name, and
-//! an inventory with further data. Every API client preserves annotations.
+//! Storage of agent reports as annotations of a Hardware: Tinkerbell's attributes under the
+//! upstream name, and an inventory with further data. Every API client preserves annotations.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use agent_rpc::AgentReport;
 pub const INVENTORY: &str = "tinbox.dev/inventory";
 /// Maximum size of one annotation in bytes (upstream's limit for attributes).
 const ANNOTATION_BYTES: usize = 64 << 10;
-/// Number of retries after a conflicting write of the Hardware.
+/// Maximum number of retries after a conflicting write of the Hardware.
 const CONFLICTS_MAX: usize = 5;
 
 /// Returns the annotations for a report. A value that is too long is omitted with a warning.
@@ -35,8 +35,8 @@ fn text(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Adds annotations to a Hardware. The Hardware is written only if an annotation changes. Returns
-/// the current Hardware.
+/// Adds annotations to a Hardware and returns the current Hardware. The Hardware is written only if
+/// an annotation changes.
 pub async fn keep(
     objects: &dyn Objects,
     key: &ObjectKey,
@@ -53,7 +53,7 @@ pub async fn keep(
     }
 }
 
-/// Returns the object with these annotations, or `None` if it already has them.
+/// Returns the object with `annotations` added, or `None` if the object already has them.
 fn changed(object: &Value, annotations: &BTreeMap<&'static str, String>) -> Option<Value> {
     let has = |key: &str| object["metadata"]["annotations"][key].as_str();
     if annotations.iter().all(|(key, text)| has(key) == Some(text)) {

@@ -1,4 +1,4 @@
-//! Identifying properties of all known machines. Each version of a record is parsed once. The
+//! Identifiers of all known machines. Each version of a Hardware is parsed only once, because the
 //! inventories of a rack are megabytes of JSON, and every unknown agent is compared with them.
 
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use api::tinkerbell::{AGENT_ATTRIBUTES, Hardware};
 
 use super::INVENTORY;
 
-/// Known machines with their identifying properties, one entry per record.
+/// Identifiers of known machines, one entry per Hardware.
 #[derive(Default)]
 pub struct MachineTraits(HashMap<ObjectKey, (Arc<Hardware>, Traits)>);
 
 impl MachineTraits {
-    /// Parses new and changed records, and removes deleted ones. Returns the number of parsed
-    /// records.
+    /// Parses new and changed Hardware, and removes deleted Hardware. Returns the number of parsed
+    /// Hardware.
     pub fn update(&mut self, all: Vec<Arc<Hardware>>) -> usize {
         let mut before = std::mem::take(&mut self.0);
         let mut number = 0;
@@ -32,7 +32,7 @@ impl MachineTraits {
         number
     }
 
-    /// Compares an unknown machine with all known ones.
+    /// Compares an unknown machine with all known machines.
     pub fn who(&self, stranger: &Traits) -> Verdict {
         who(stranger, self.0.iter().map(|(key, (_, traits))| (key, traits)))
     }

@@ -5,32 +5,32 @@ use std::sync::Arc;
 use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
 
-/// Annotation with the workflow that a rule set created for a machine. While the annotation exists,
-/// no second workflow is created, even if the first one was deleted.
+/// Annotation with the Workflow that a rule set created for a machine. While the annotation exists,
+/// no second Workflow is created, even if the first Workflow was deleted.
 pub const ENROLLED: &str = "tinbox.dev/enrolled";
 /// Annotation of a machine that Cluster API Provider Tinkerbell has provisioned.
 pub const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
 /// Label of a machine that Cluster API Provider Tinkerbell has claimed.
 const CLAIMED: &str = "v1alpha1.tinkerbell.org/ownerName";
 
-/// Index of known machines and workflows.
+/// Index of machines and workflows, as input of the enrollment.
 pub trait KnownMachines: Send + Sync + 'static {
-    /// Returns the machine on which this agent runs.
+    /// Returns the Hardware of the machine on which the agent runs; `None` if unknown.
     fn by_agent(&self, agent_id: &str) -> Option<Arc<Hardware>>;
-    /// Returns every known machine, in any order.
+    /// Returns the Hardware of every known machine, in any order.
     fn all_hardware(&self) -> Vec<Arc<Hardware>>;
-    /// True if machines may enroll on some network.
+    /// Returns true if at least one network allows enrollment.
     fn enrolls(&self) -> bool;
-    /// True if a Hardware or a Workflow names this agent.
+    /// Returns true if a Hardware or a Workflow names the agent.
     fn knows_agent(&self, agent_id: &str) -> bool;
-    /// True if a Workflow, ended or not, is for this machine.
+    /// Returns true if a Workflow, ended or not, is for the machine.
     fn has_workflow(&self, hardware: &ObjectKey) -> bool;
-    /// True if a Workflow with a task for this agent has not ended.
+    /// Returns true if an unfinished Workflow has a task for the agent.
     fn has_open_workflow(&self, agent_id: &str) -> bool;
 }
 
-/// True if a rule set may create a workflow for a machine. The owner must allow it, no user may
-/// have claimed the machine, and no workflow may exist for it or have enrolled it before.
+/// Returns true if a rule set may create a Workflow for a machine: the owner allows it, no user has
+/// claimed the machine, no Workflow is for it, and no rule set created one before.
 pub fn may_enroll(hardware: &Hardware, has_workflow: bool) -> bool {
     let metadata = &hardware.metadata;
     hardware.spec.auto.enrollment_enabled

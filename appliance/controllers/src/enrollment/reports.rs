@@ -1,5 +1,5 @@
-//! Queue of agent reports with the latest report of each agent. An agent reports once per boot, so
-//! no report may be lost when a whole rack is powered on.
+//! Queue with the latest report of each agent. An agent reports once per boot, so no report may be
+//! lost when a whole rack is powered on.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_rpc::AgentReport;
 use tokio::sync::Notify;
 
-/// Maximum number of agents in the queue, more than the number of machines that a box serves.
+/// Maximum number of agents in the queue, more than the machines of a box.
 const AGENTS_MAX: usize = 16_384;
 
-/// Queue of waiting reports. Clones share their data.
+/// Queue of waiting reports; clones share the queue.
 #[derive(Clone, Default)]
 pub struct ReportQueue(Arc<Shared>);
 
@@ -32,8 +32,8 @@ impl ReportQueue {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a report without waiting. A later report of an agent keeps the earlier values that it
-    /// does not contain. Returns false if the queue is full.
+    /// Adds a report without waiting. A second report of an agent is merged: fields that it omits
+    /// keep the earlier values. Returns false if the queue is full.
     pub fn add(&self, report: AgentReport) -> bool {
         let mut waiting = self.waiting();
         if let Some(before) = waiting.by_agent.get_mut(&report.agent_id) {
@@ -51,7 +51,7 @@ impl ReportQueue {
         true
     }
 
-    /// Takes the report of the longest waiting agent.
+    /// Takes the report of the longest waiting agent; `None` if the queue is empty.
     pub fn take(&self) -> Option<AgentReport> {
         let mut waiting = self.waiting();
         let agent_id = waiting.order.pop_front()?;

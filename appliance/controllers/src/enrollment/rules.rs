@@ -1,7 +1,7 @@
 //! Rule sets that choose the Workflow of an agent by the attributes of its machine.
 //!
-//! The set with the most matching patterns wins. Of several such sets, the first by namespace and
-//! name wins. Names, label, annotation and owner are those of Tinkerbell.
+//! The set with the most matching patterns wins, in a tie the first set by namespace and name.
+//! Names, label, annotation and owner are those of Tinkerbell.
 
 use api::core::ObjectEvent;
 use api::meta::ObjectKey;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// Maximum length of a Workflow name in bytes, as upstream allows.
 const NAME_BYTES: usize = 63;
 
-/// Error in a rule set, for its owner.
+/// Error in a rule set, to report to its owner.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RuleMistake {
     /// Key of the rule set.
@@ -37,7 +37,7 @@ impl RuleMistake {
         Self { key: set.key(), uid: uid.clone(), version: version.clone(), sentence }
     }
 
-    /// Returns the event for the owner of the rule set.
+    /// Returns the Event for the owner of the rule set.
     pub fn happening(&self, at: Timestamp) -> ObjectEvent {
         ObjectEvent {
             about: WORKFLOW_RULE_SET,
@@ -53,8 +53,8 @@ impl RuleMistake {
     }
 }
 
-/// Returns the rule set for a machine with these attributes, and the errors of other sets. As in
-/// upstream, a set with an invalid pattern is never used.
+/// Returns the rule set that wins for `attributes`, and the errors in rule sets. As in upstream, a
+/// set with an invalid pattern is never used.
 pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>, Vec<RuleMistake>) {
     let event = match Event::new(attributes) {
         Ok(event) => event,
@@ -85,7 +85,7 @@ pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>,
     (best, mistakes)
 }
 
-/// Returns the number of matching patterns.
+/// Returns the number of patterns of a set that match.
 fn fitting(set: &WorkflowRuleSet, event: &Event) -> Result<usize, String> {
     let rules = &set.spec.rules;
     if rules.len() > RULES_MAX {

@@ -1,4 +1,4 @@
-//! Limits for machines that enroll themselves: their number and their rate.
+//! Limits for machines that enroll themselves: number and rate.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,15 +9,14 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use tokio::time::Instant;
 
-/// Maximum number of enrolled machines that no person and no rule has accepted. One more machine
-/// replaces the oldest one.
+/// Maximum number of enrolled machines that no person and no rule set has accepted. A further
+/// machine replaces the oldest.
 pub const UNACCEPTED_MAX: usize = 64;
-/// Maximum number of machines that become Hardware in one [`PERIOD`].
+/// Maximum number of machines that become Hardware in one [`PERIOD`] (a minute).
 const RATE_MAX: usize = 10;
 const PERIOD: Duration = Duration::from_secs(60);
 /// Maximum number of waiting machines, each with a report of at most 192 KiB. 256 machines take 25
-/// minutes. Reports of further machines are dropped, and those machines enroll with their next
-/// report.
+/// minutes. Reports of further machines are dropped; these machines enroll with their next report.
 const WAITING_MAX: usize = 256;
 
 /// Rate limiter of enrollments, with the reports of waiting machines.
@@ -29,7 +28,7 @@ pub struct EnrollmentSlots {
 }
 
 impl EnrollmentSlots {
-    /// Takes a slot if the rate limit allows an enrollment now.
+    /// Takes a slot for an enrollment now. Returns false if the rate limit is reached.
     pub fn take(&mut self, now: Instant) -> bool {
         while self.begun.front().is_some_and(|first| now.duration_since(*first) >= PERIOD) {
             self.begun.pop_front();
@@ -56,7 +55,7 @@ impl EnrollmentSlots {
     }
 
     /// Waits for a free slot, and returns the report of the longest waiting machine. Never returns
-    /// if no machine waits.
+    /// while no machine waits.
     pub async fn next(&mut self) -> AgentReport {
         if self.waiting.is_empty() {
             return std::future::pending().await;
@@ -71,8 +70,8 @@ impl EnrollmentSlots {
     }
 }
 
-/// Returns the machines to delete so that one more can enroll, oldest first. `is_used` is true for
-/// a machine with a Workflow.
+/// Returns the machines to delete before another machine enrolls, oldest first. `is_used` is true
+/// for a machine with a Workflow.
 pub fn beyond(all: &[Arc<Hardware>], is_used: impl Fn(&ObjectKey) -> bool) -> Vec<ObjectKey> {
     let is_unaccepted = |it: &&Arc<Hardware>| enrolled_itself(it) && !is_used(&it.key());
     let mut unaccepted: Vec<_> = all.iter().filter(is_unaccepted).collect();
@@ -81,7 +80,7 @@ pub fn beyond(all: &[Arc<Hardware>], is_used: impl Fn(&ObjectKey) -> bool) -> Ve
     unaccepted.iter().take(excess).map(|it| it.key()).collect()
 }
 
-/// True if the record contains no data from a person.
+/// Returns true if the Hardware was created by enrollment and contains no data from a person.
 fn enrolled_itself(hardware: &Hardware) -> bool {
     let spec = &hardware.spec;
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use crate::runtime::Requeue;
 use crate::task::may_be_off;
 
-/// Finalizer of a Job that switches a machine off and on again. A Job that is deleted in between
-/// stays until the machine is on.
+/// Finalizer of a Job that switches a machine off and on again. If the Job is deleted after the
+/// switch-off, the Job stays until the machine is on.
 pub const POWER_ON: &str = "tinbox.dev/power-on";
 
-/// Wait for a Machine that does not exist yet.
+/// Wait between two reads of a Machine that does not exist yet.
 const MACHINE_WAIT: Duration = Duration::from_secs(2);
-/// Time for which a Job without an owner is kept after its end.
+/// Retention time of a Job without an owner after its end.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-/// Wait until the Task of an earlier Job is deleted.
+/// Wait for the deletion of a Task of an earlier Job.
 const DELETE_WAIT: Duration = Duration::from_millis(100);
 
 /// Objects on which a decision is based.
@@ -24,13 +24,14 @@ const DELETE_WAIT: Duration = Duration::from_millis(100);
 pub struct Observed {
     /// Job to decide about.
     pub job: Job,
-    /// Machine of the Job, if it exists.
+    /// Machine of the Job; `None` if it does not exist.
     pub machine: Option<Machine>,
-    /// Tasks of the Job by position.
+    /// Tasks of the Job by position; `None` for a Task that does not exist.
     pub tasks: Vec<Option<Task>>,
-    /// True if the Workflow of the Job exists and has not ended, or if the Job has no Workflow.
+    /// True if the Workflow of the Job is not ended or the Job has no Workflow; otherwise the Job
+    /// must stop.
     pub wanted: bool,
-    /// Time since the end of the Job.
+    /// Time since the end of the Job; zero before the end.
     pub ended_for: Duration,
 }
 
@@ -39,16 +40,16 @@ pub struct Observed {
 pub enum Step {
     /// Writes the status of the Job.
     Status(RunStatus),
-    /// Creates the Task at this position.
+    /// Creates a Task of the Job.
     CreateTask {
         /// Position in the Job's list of tasks.
         at: usize,
         /// Spec of the Task.
         spec: Box<TaskSpec>,
     },
-    /// Deletes a Task that an earlier Job of this name left.
+    /// Deletes a Task by name that an earlier Job of the same name left.
     DeleteTask(String),
-    /// Adds the finalizer [`POWER_ON`], or removes it.
+    /// Adds (true) or removes (false) the finalizer [`POWER_ON`].
     Hold(bool),
     /// Deletes the Job after its retention time.
     DeleteJob,
@@ -120,7 +121,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
 }
 
 /// Returns the steps for a Job that has ended. A Job without an owner is deleted after a day,
-/// because nothing else deletes it.
+/// because no garbage collection deletes it.
 fn ended(observed: &Observed, is_held: bool) -> Decision {
     let metadata = &observed.job.metadata;
     if is_held {
@@ -146,7 +147,8 @@ fn switches_off_and_on(job: &Job) -> bool {
     off.is_some_and(|off| job.spec.tasks[off..].iter().any(switches_on))
 }
 
-/// True if this Job may have switched the machine off and will switch it on again.
+/// Returns true if this Job may have switched the machine off, and has yet to switch the machine
+/// on.
 fn is_off(observed: &Observed) -> bool {
     let job = &observed.job;
     let own = |task: &&Task| {

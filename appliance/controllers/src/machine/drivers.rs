@@ -1,4 +1,4 @@
-//! Conversion of a Machine's connection to a driver.
+//! Creation of a driver from the connection settings of a Machine.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use bmc::{Address, Credentials, Driver, Endpoint};
 
 use objects::{Objects, fetch};
 
-/// Factory of drivers, replaced by a fake in tests.
+/// Factory of BMC drivers; tests use a fake.
 pub trait Drivers: Send + Sync + 'static {
     /// Returns the driver of one BMC.
     fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver>;
 }
 
-/// Factory of the drivers in crate `bmc`.
+/// Factory that creates the drivers of the crate `bmc`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BmcDrivers;
 
@@ -25,10 +25,10 @@ impl Drivers for BmcDrivers {
     }
 }
 
-/// Returns the driver that a connection names, with the credentials from its Secret.
+/// Returns the driver for a connection, with the credentials from its Secret.
 ///
 /// # Errors
-/// The same errors as [`login`].
+/// The connection has no driver, its Secret is missing or incomplete, or an option is invalid.
 pub async fn connect(
     objects: &dyn Objects,
     drivers: &dyn Drivers,
@@ -38,7 +38,8 @@ pub async fn connect(
     Ok(drivers.open(login(objects, connection, owner).await?))
 }
 
-/// Returns address and credentials of a connection.
+/// Returns address and credentials for a connection. A Secret reference without namespace refers to
+/// the namespace of `owner`.
 ///
 /// # Errors
 /// The connection has no driver, its Secret or a key of the Secret is missing, or an option is

@@ -1,5 +1,5 @@
-//! BMCs that refused a login. Some BMCs lock the account or the client's address after a few
-//! refused logins, and each further login extends the lock. A refused login is therefore not
+//! Memory of refused BMC logins. Some BMCs lock the account or the client's address after a few
+//! refused logins, and each further login extends the lock. Therefore a refused login is not
 //! repeated soon.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use api::meta::ObjectKey;
 use bmc::Endpoint;
 
-/// Wait after the first refusal, doubled by each further refusal.
+/// Wait after the first refusal; each further refusal doubles the wait.
 const FIRST: Duration = Duration::from_secs(300);
 /// Maximum wait after repeated refusals.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -22,7 +22,7 @@ pub struct Refusals(Mutex<HashMap<ObjectKey, RefusedLogin>>);
 struct RefusedLogin {
     endpoint: Endpoint,
     wait: Duration,
-    /// Time of the next attempt on the monotonic clock.
+    /// Time of the next attempt, by the monotonic clock.
     until: Duration,
 }
 
@@ -31,14 +31,14 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if this login was refused and must not be repeated yet. A login with another password,
-    /// name or address is allowed.
+    /// Returns true if the BMC refused this login, and the login must not be repeated yet. A login
+    /// with another password, user name or address is allowed.
     pub fn holds(&self, machine: &ObjectKey, endpoint: &Endpoint, now: Duration) -> bool {
         let machines = self.machines();
         machines.get(machine).is_some_and(|it| it.endpoint == *endpoint && now < it.until)
     }
 
-    /// Records that the BMC refused this login.
+    /// Records a refused login, and doubles the wait if the same login was refused before.
     pub fn refused(&self, machine: &ObjectKey, endpoint: Endpoint, now: Duration) {
         let mut machines = self.machines();
         let before = machines.remove(machine).filter(|it| it.endpoint == endpoint);
@@ -46,7 +46,7 @@ impl Refusals {
         machines.insert(machine.clone(), RefusedLogin { endpoint, wait, until: now + wait });
     }
 
-    /// Removes the refusal after a successful login or the deletion of the Machine.
+    /// Removes the record after a successful login or the deletion of the Machine.
     pub fn forget(&self, machine: &ObjectKey) {
         self.machines().remove(machine);
     }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use api::meta::ObjectKey;
 use tokio::time::Instant;
 
-/// Due time, and a number that makes turns of equal time unique.
+/// Due time, and a number that makes turns with equal times unique.
 type Turn = (Instant, u64);
 
-/// Queue of waiting objects, with the objects that are being reconciled.
+/// Queue of waiting objects, with the set of objects that are being reconciled.
 #[derive(Default)]
 pub struct Queue {
     waiting: BTreeMap<Turn, ObjectKey>,
@@ -20,8 +20,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Schedules a key. An earlier due time is kept. A key that is being reconciled is scheduled
-    /// after the end of the reconcile.
+    /// Schedules a key; an earlier due time of the key is kept. A key that is being reconciled is
+    /// scheduled after this reconcile.
     pub fn put(&mut self, key: ObjectKey, when: Instant) {
         if let Some(again) = self.running.get_mut(&key) {
             *again = Some(again.map_or(when, |earlier| earlier.min(when)));
@@ -39,7 +39,8 @@ impl Queue {
         self.turns.insert(key, turn);
     }
 
-    /// Takes the key with the oldest due time for a reconcile.
+    /// Takes the key with the earliest due time, if due at `now`, and marks the key as being
+    /// reconciled.
     pub fn take(&mut self, now: Instant) -> Option<ObjectKey> {
         let first = self.waiting.first_entry().filter(|first| first.key().0 <= now)?;
         let key = first.remove();
@@ -55,7 +56,7 @@ impl Queue {
         }
     }
 
-    /// Returns the due time of the next key.
+    /// Returns the due time of the next key; `None` if no key waits.
     pub fn next(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(turn, _)| turn.0)
     }

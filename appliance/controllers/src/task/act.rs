@@ -7,33 +7,33 @@ use tokio::time::Instant;
 
 use super::decide::Plan;
 
-/// Maximum time until a power change must be confirmed.
+/// Maximum time for the confirmation of a power change.
 const POWER_CONFIRM: Duration = Duration::from_secs(60);
-/// Maximum time for the shutdown of an operating system.
+/// Maximum time for the shutdown of the operating system.
 const SHUT_DOWN: Duration = Duration::from_secs(300);
 /// Interval between two reads of the power state.
 const POLL: Duration = Duration::from_secs(1);
-/// Maximum time for each half of a power cycle: off, then on. Some BMCs report the old state until
-/// then.
+/// Maximum time for each half of a power cycle (off, then on) in which some BMCs report the old
+/// state.
 const CYCLE_STEP: Duration = Duration::from_secs(15);
 
-/// Reason why an attempt failed.
+/// Reason why an attempt of an action failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The BMC cannot be reached yet, because its Secret is missing or invalid.
+    /// No driver could be created, because the Secret is missing or invalid.
     NotConnected(String),
-    /// The BMC or the connection to it failed.
+    /// The BMC, or the connection to the BMC, failed.
     Bmc(bmc::Error),
-    /// A command that must not be repeated was not carried out.
+    /// A command that must not be repeated failed, and the BMC did not execute the command.
     NotDone(bmc::Error),
-    /// A command that must not be repeated may have been carried out.
+    /// A command that must not be repeated failed, and the BMC may have executed the command.
     Unknown(bmc::Error),
-    /// The operating system did not shut down in time.
+    /// The operating system did not shut down within five minutes.
     StillOn,
 }
 
 impl Failure {
-    /// True if another attempt may succeed.
+    /// Returns true if another attempt may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::NotConnected(_) => true,
@@ -69,8 +69,8 @@ impl From<bmc::Error> for Failure {
     }
 }
 
-/// Carries out `plan`. `sent` is true if an earlier attempt sent a command that must not be
-/// repeated. Returns a sentence about the result.
+/// Executes `plan` and returns a sentence about the result. `sent` is true if an earlier attempt
+/// has sent a command that must not be repeated.
 pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, Failure> {
     let deadline = Instant::now() + POWER_CONFIRM;
     match plan {
@@ -112,8 +112,8 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
     }
 }
 
-/// Waits during a cycle until the BMC reports `power`. Errors of the BMC are ignored until the
-/// timeout.
+/// Waits during a power cycle until the BMC reports `power`; returns false after [`CYCLE_STEP`].
+/// Errors of the BMC are ignored.
 async fn is_seen(driver: &dyn Driver, power: Power) -> bool {
     let deadline = Instant::now() + CYCLE_STEP;
     while Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! Plan for an action, and the decision to retry after a failure.
+//! Plan for an action, and the decision about a retry after a failure.
 
 use std::time::Duration;
 
@@ -7,40 +7,40 @@ use bmc::{BootOverride, Power};
 
 use super::act::Failure;
 
-/// Maximum age of a Task that is retried (upstream has the same limit).
+/// Maximum time from the start of a Task to a retry (same as upstream).
 const LIMIT: Duration = Duration::from_secs(600);
-/// Wait after a failed attempt.
+/// Wait between a failed attempt and the next.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Message of the condition `Running` of a Task that has begun.
+/// Message of the condition `Running` after the start of a Task.
 pub const BEGUN: &str = "begun";
 /// Message of the condition `Running` after an action that must not be repeated was sent.
 pub const SENT: &str = "sent; not to be repeated";
-/// Message of the condition `Running` once this Task may have switched the machine off.
+/// Message of the condition `Running` after the Task may have switched the machine off.
 const OFF_SENT: &str = "power off sent";
 
-/// Action in the terms of a driver.
+/// Action of a Task as the steps of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
     /// Changes the power to this state and confirms it.
     Reach(Power),
-    /// Requests a shutdown from the operating system, and confirms that the power is off.
+    /// Requests a shutdown of the operating system, and confirms that the power is off.
     ShutDown,
     /// Reads the power state only.
     Read,
     /// Power cycle or hard reset, which must not be repeated.
     Restart(bmc::PowerAction),
-    /// Sets the device of the next boot.
+    /// Sets the boot device of the next boot or of every boot.
     Boot(BootOverride),
 }
 
 impl Plan {
-    /// True if repeating the action has another effect than doing it once.
+    /// Returns true if a repetition of the action does harm (power cycle, reset).
     pub fn needs_mark(self) -> bool {
         matches!(self, Self::Restart(_))
     }
 
-    /// True if the action leaves the machine without power.
+    /// Returns true if the action leaves the machine without power.
     pub fn takes_power(self) -> bool {
         matches!(self, Self::Reach(Power::Off) | Self::ShutDown)
     }
@@ -49,7 +49,7 @@ impl Plan {
 /// Returns the plan of an action.
 ///
 /// # Errors
-/// The action is empty, or no driver supports it. The error is a sentence.
+/// The action is empty or has no driver, as a sentence.
 pub fn plan(action: &Action) -> Result<Plan, String> {
     if let Some(power) = action.power_action {
         return Ok(match power {
@@ -90,24 +90,24 @@ fn device(device: BootDevice) -> bmc::BootDevice {
     }
 }
 
-/// True if the action was sent, possibly before a restart of the box.
+/// Returns true if the command was sent, possibly before a restart of the box.
 pub fn sent(status: &RunStatus) -> bool {
     status.condition("Running").is_some_and(|running| running.message == SENT)
 }
 
-/// True if a Task with this status, and an action that removes power, may have switched the machine
-/// off. False for a machine that was off before.
+/// Returns true if a power-off Task with this status may have switched the machine off. Returns
+/// false if the machine was off before.
 pub fn may_be_off(status: &RunStatus) -> bool {
     status.condition("Running").is_some_and(|running| running.message == OFF_SENT)
 }
 
-/// Records that the machine may be off from now on.
+/// Records in the status that the machine may be off from now on.
 pub fn set_off_sent(status: &mut RunStatus) {
     status.set("Running", OFF_SENT);
 }
 
-/// Returns the wait before the next attempt of a Task of this age, or `None` for no further
-/// attempt.
+/// Returns the wait before the next attempt of a Task with the age `age`; `None` if there is no
+/// further attempt.
 pub fn after(failure: &Failure, age: Duration) -> Option<Duration> {
     (failure.is_transient() && age < LIMIT).then_some(RETRY)
 }

@@ -1,8 +1,9 @@
-//! Last check before a command that removes a machine's power.
+//! Last check before a command that switches a machine off.
 //!
-//! A BMC that was unreachable for minutes may respond long after a Task began, when the command is
-//! no longer wanted. The Job is therefore read again right before each command. The command is also
-//! recorded first: a Job that has switched its machine off continues until the machine is on again.
+//! A BMC that was unreachable for minutes may respond long after the start of a Task, when the
+//! command is no longer wanted. Therefore the Job is read again right before each command. The
+//! command is recorded before it is sent: a Job that has switched its machine off must continue
+//! until the machine is on again.
 
 use api::bmc::{TASK, Task};
 use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
@@ -10,13 +11,13 @@ use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
 use super::{TaskReconciler, decide};
 use objects::{ObjectError, fetch};
 
-/// Driver that sends a command which removes power only while the Task is wanted.
+/// Driver that sends a power-off command only while the Task is wanted.
 pub struct GuardedDriver<'a> {
     /// Driver of the machine's BMC.
     pub driver: &'a dyn Driver,
     /// Reconciler that runs the Task.
     pub tasks: &'a TaskReconciler,
-    /// Task that is carried out.
+    /// Task that is executed.
     pub task: &'a Task,
 }
 
@@ -30,7 +31,8 @@ impl GuardedDriver<'_> {
         }
     }
 
-    /// Checks that the Task is wanted, and records that its machine may be off.
+    /// Checks that the Task is wanted, and records that its machine may be off. Returns false if
+    /// the command must not be sent.
     async fn write_down(&self) -> Result<bool, ObjectError> {
         let key = self.task.key();
         let current: Task = fetch(self.tasks.objects.as_ref(), TASK, &key).await?;

@@ -1,4 +1,4 @@
-//! Boot of a machine into the agent OS, and the cleanup afterwards, as in upstream's workflow
+//! Boot of a machine into the agent OS, and the cleanup after the run, as in upstream's workflow
 //! controller.
 
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
 use super::retry::{self, Agent};
 
-/// Wait until the Job of an earlier Workflow is deleted.
+/// Wait for the deletion of a Job of an earlier Workflow.
 const DELETE_WAIT: Duration = Duration::from_millis(200);
 
-/// Condition of a Workflow whose machine was cleaned up after the run.
+/// Condition of a Workflow after the cleanup of its machine.
 const TIDIED_UP: &str = "TidiedUp";
 
 /// Progress of a boot Job.
 pub enum Progress {
-    /// Steps must be carried out first.
+    /// The decision must be executed first.
     Due(Decision),
     /// The Job is still running.
     Runs,
@@ -30,10 +30,10 @@ pub enum Progress {
     Failed(String),
 }
 
-/// Returns name and actions of the Job before the run.
+/// Returns name and actions of the BMC Job before the run; `None` without a boot mode.
 ///
 /// # Errors
-/// The machine does not support the boot mode. The error is a sentence.
+/// The box does not support the boot mode, as a sentence.
 fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, String> {
     let workflow = &observed.workflow;
     let name = &workflow.metadata.name;
@@ -50,7 +50,7 @@ fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, S
     }
 }
 
-/// Returns name and actions of the Job after the run.
+/// Returns name and actions of the BMC Job after the run; `None` if no Job is needed.
 fn post_job(workflow: &Workflow) -> Option<(String, Vec<Action>)> {
     let options = &workflow.spec.boot_options;
     let actions = match options.boot_mode {
@@ -75,8 +75,8 @@ fn post_name(workflow: &Workflow) -> Option<String> {
     }
 }
 
-/// True if a Job is the one after the run, the only Job that is wanted after the Workflow has
-/// ended.
+/// Returns true if a Job is the Job after the run. Only this Job may run after the end of the
+/// Workflow.
 pub fn is_post_job(workflow: &Workflow, job: &str) -> bool {
     post_name(workflow).is_some_and(|name| name == job)
 }
@@ -102,7 +102,7 @@ pub fn job_names(workflow: &Workflow) -> Vec<String> {
     names
 }
 
-/// Prepares the run: allows network boot, then runs the boot Job.
+/// Prepares the run: permits network boot, then runs the boot Job.
 pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let fail = |message: String| {
@@ -148,7 +148,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     }
 }
 
-/// Ends the run after the last action: forbids network boot, then runs the post Job.
+/// Ends the run after the last action: forbids network boot, then runs the Job after the run.
 pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
     if let Some(decision) = tidy(observed, now) {
         return decision;
@@ -158,9 +158,10 @@ pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
     Decision { steps, requeue: None }
 }
 
-/// Cleans up after a run, also after a failure. The machine must not boot from the network again,
-/// nor keep its boot medium. Upstream omits this after a failure, and the machine loops. A
-/// condition records the cleanup, so that it runs once.
+/// Cleans up after a run, also after a failure: the machine must not boot from the network again,
+/// nor keep its boot medium. (Upstream omits the cleanup after a failure, and the machine boots in
+/// a loop.) A condition records the cleanup, so that it runs once. Returns `None` if no cleanup is
+/// due.
 pub fn tidy(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let workflow = &observed.workflow;
     let status = &workflow.status;
@@ -240,7 +241,7 @@ pub fn completed(status: &WorkflowStatus, name: &str, now: Timestamp) -> Workflo
     status
 }
 
-/// Creates a Job of this Workflow and returns its progress.
+/// Returns the progress of a Job of this Workflow. Creates the Job if necessary.
 pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progress {
     let workflow = &observed.workflow;
     let job = observed.job(name);

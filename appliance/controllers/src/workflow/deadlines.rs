@@ -1,8 +1,8 @@
 //! Remaining times of workflows, measured with a monotonic clock.
 //!
-//! A deadline is stored as a time of day, which survives a restart of the box. After it was first
-//! read in a run of the box, the monotonic clock counts the remaining time. Setting the clock,
-//! forward or back by years, therefore does not change any timeout.
+//! A deadline is stored as a time of day, which survives a restart of the box. After the first
+//! read, the monotonic clock counts the remaining time. Setting the clock, forward or back by
+//! years, therefore does not change any timeout.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use api::tinkerbell::WorkflowStatus;
 use jiff::{SignedDuration, Timestamp};
 use stdx::Clock;
 
-/// Minimum remaining time of a deadline when it is first read, but never more than the limit
-/// itself. After a restart of the box, agents need this time to deliver waiting reports.
+/// Minimum remaining time of a deadline at its first read, but at most the limit itself. After a
+/// restart of the box, agents need this time to deliver waiting reports.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// Remaining times. Zero means that the time is up, `None` that there is no limit.
+/// Remaining times of a workflow. Zero means that the time is up, `None` that there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeLeft {
     /// Remaining time of the running action.
@@ -31,11 +31,11 @@ pub struct TimeLeft {
 #[derive(Debug, Default)]
 pub struct Deadlines(Mutex<HashMap<ObjectKey, [Option<RunningDeadline>; 2]>>);
 
-/// Deadline that was read in this run of the box.
+/// Deadline that was read since the start of the box.
 #[derive(Debug, Clone, Copy)]
 struct RunningDeadline {
     deadline: Timestamp,
-    /// Time on the monotonic clock at which the deadline passes.
+    /// Monotonic time at which the deadline passes.
     due: Duration,
 }
 
@@ -81,7 +81,7 @@ impl Deadlines {
     }
 }
 
-/// Returns the global deadline of a workflow that was paused for `pause`.
+/// Returns the deadline `stop` of a workflow, extended by the time `pause` of its pause.
 pub fn later(stop: Option<Timestamp>, pause: SignedDuration) -> Option<Timestamp> {
     let pause = pause.max(SignedDuration::ZERO);
     stop.map(|stop| stop.saturating_add(pause).unwrap_or(Timestamp::MAX))

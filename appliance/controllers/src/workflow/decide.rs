@@ -12,12 +12,12 @@ use jiff::Timestamp;
 use super::observe::Observed;
 use super::{Timeouts, boot, installer, request, rescue, retry};
 
-/// Wait for a Template or Hardware that does not exist yet.
+/// Wait between two reads of a Template or Hardware that does not exist yet.
 const MISSING_WAIT: Duration = Duration::from_secs(2);
 
-/// Condition of a Workflow that waits for another one on its machine.
+/// Condition of a Workflow that waits for another Workflow on its machine.
 const WAITING: &str = "Waiting";
-/// Interval between two checks of the Workflow ahead.
+/// Interval between two checks of the other Workflow.
 const QUEUE_WAIT: Duration = Duration::from_secs(2);
 
 /// Step that changes one object.
@@ -34,15 +34,15 @@ pub enum Step {
         /// BMC actions in the order in which they run.
         actions: Vec<api::bmc::Action>,
     },
-    /// Deletes a Job that an earlier Workflow of this name left.
+    /// Deletes a Job by name that an earlier Workflow of the same name left.
     DeleteJob(String),
     /// Records an event for operators.
     Tell {
-        /// Stable code for the reason.
+        /// Machine-readable reason of the Event.
         reason: &'static str,
         /// Message of the event as a sentence.
         message: String,
-        /// True if an operator should act.
+        /// True for an Event of type `Warning`.
         warning: bool,
     },
 }
@@ -52,23 +52,23 @@ pub enum Step {
 pub struct Decision {
     /// Steps in the order in which they run.
     pub steps: Vec<Step>,
-    /// Wait until the next run without a signal.
+    /// Wait until the next run; `None`: run on a signal only.
     pub requeue: Option<Duration>,
 }
 
 impl Decision {
-    /// Returns no steps, and waits for a signal.
+    /// Creates a decision without steps; the next run needs a signal.
     pub fn rest() -> Self {
         Self::default()
     }
 
-    /// Returns no steps, and waits for this time.
+    /// Creates a decision without steps; the next run is after `requeue`.
     pub fn later(requeue: Duration) -> Self {
         Self { steps: Vec::new(), requeue: Some(requeue) }
     }
 }
 
-/// Returns the next steps of a Workflow. `id` returns a new identifier for each call.
+/// Decides the next steps of a Workflow. `id` returns a new ID at each call.
 pub fn decide(
     observed: &Observed,
     timeouts: Timeouts,
@@ -103,7 +103,8 @@ pub fn decide(
     }
 }
 
-/// Returns the steps while another Workflow uses the machine first.
+/// Returns the steps while another Workflow uses the machine; `None` if this Workflow may use the
+/// machine.
 fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     if let Some(ahead) = &observed.ahead {
@@ -121,8 +122,8 @@ fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     None
 }
 
-/// Returns the steps for a state change by `event`, with a message. No steps if the event changes
-/// nothing.
+/// Returns the steps for a state change by `event`: new status and an Event with `message`. Returns
+/// no steps if the event does not change the state.
 pub fn moved(
     workflow: &Workflow,
     event: Event,
@@ -137,7 +138,8 @@ pub fn moved(
     vec![Step::Status(Box::new(status)), Step::Tell { reason, message, warning }]
 }
 
-/// Returns `status` with a condition set. The condition's time changes only with its value.
+/// Returns `status` with a condition set. The time of the condition changes only if another field
+/// changes.
 pub fn with_condition(
     status: &WorkflowStatus,
     kind: &str,
@@ -238,8 +240,8 @@ fn watch(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     Decision { requeue: left.into_iter().flatten().min(), ..decision }
 }
 
-/// Ends an action whose time is up by the box's clock. The agent has the same limit, so it is gone
-/// or does not work correctly.
+/// Ends an action whose time is up by the box's clock; `None` if no time is up. The agent has the
+/// same limit and has not reported, so it has stopped or does not work correctly.
 pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
     observed.left.action.filter(|left| left.is_zero())?;
     let status = &observed.workflow.status;

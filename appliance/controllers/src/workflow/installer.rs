@@ -1,20 +1,19 @@
-//! Settings of actions with the image `osie-installer`. This first installer of Tinkerbell read the
-//! image and the disk from the metadata of its machine. Tinbox runs `image2disk` with these
-//! settings.
+//! Settings of actions with the image `osie-installer`, the first installer of Tinkerbell. It read
+//! image and disk from the metadata of its machine. Tinbox runs `image2disk` with these settings.
 
 use api::document::{Document, repository};
 use api::tinkerbell::Hardware;
 
-/// Name of the image repository.
+/// Repository name of the image.
 const IMAGE: &str = "osie-installer";
 const SOURCE: &str = "IMG_URL";
 const DISK: &str = "DEST_DISK";
 
-/// Adds the missing settings of such actions.
+/// Adds the missing settings to actions with the image `osie-installer`.
 ///
 /// # Errors
-/// The first action without an image or a disk, as a sentence. The check runs before the workflow
-/// begins, because an earlier action may erase the disk.
+/// An action lacks image or disk, as a sentence. The check runs before the workflow begins, because
+/// an earlier action may erase the disk.
 pub fn complete(document: &mut Document, hardware: Option<&Hardware>) -> Result<(), String> {
     for task in &mut document.tasks {
         for action in &mut task.actions {
@@ -46,14 +45,14 @@ pub fn complete(document: &mut Document, hardware: Option<&Hardware>) -> Result<
     Ok(())
 }
 
-/// Returns the image of the machine's operating system if it is a URL.
+/// Returns the image of the machine's operating system; `None` if it is not an HTTP URL.
 fn image(hardware: Option<&Hardware>) -> Option<String> {
     let instance = hardware?.spec.metadata.as_ref()?.instance.as_ref()?;
     let tag = &instance.operating_system.as_ref()?.image_tag;
     ["http://", "https://"].iter().any(|scheme| tag.starts_with(scheme)).then(|| tag.clone())
 }
 
-/// Returns the first disk of the machine.
+/// Returns the device path of the machine's first disk.
 fn disk(hardware: Option<&Hardware>) -> Option<String> {
     let disk = hardware?.spec.disks.first()?;
     (!disk.device.is_empty()).then(|| disk.device.clone())

@@ -1,5 +1,5 @@
-//! Locks by machine. Only one Workflow of a machine is observed and started at a time. Its start is
-//! stored before the next Workflow is observed, so two Workflows never start together.
+//! Locks by machine: only one Workflow of a machine is observed and started at a time. The start is
+//! stored before another Workflow is observed, so two Workflows never start together.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
@@ -8,10 +8,11 @@ use api::state::queue;
 use api::tinkerbell::{State, Workflow};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Number of locks. Machines that share a lock only wait for each other's writes.
+/// Number of locks. Machines with the same lock wait for each other's writes, without further
+/// effect.
 const LOCKS: usize = 64;
 
-/// Locks by machine, chosen by hash.
+/// Locks; the hash of the Hardware's key selects the lock of a machine.
 #[derive(Debug)]
 pub struct MachineLocks([Mutex<()>; LOCKS]);
 
@@ -22,8 +23,8 @@ impl Default for MachineLocks {
 }
 
 impl MachineLocks {
-    /// Waits for the lock of the machine that this Workflow is about to use. Returns `None` if the
-    /// Workflow does not start anything.
+    /// Waits for the lock of the machine that the Workflow may start on. Returns `None` without
+    /// waiting if the Workflow cannot start now.
     pub(super) async fn wait(&self, workflow: &Workflow) -> Option<MutexGuard<'_, ()>> {
         let may_begin = matches!(workflow.status.state, State::Preparing | State::Pending)
             && !queue::begun(&workflow.status);

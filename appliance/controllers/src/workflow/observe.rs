@@ -1,4 +1,4 @@
-//! Objects and facts on which the decision about a Workflow is based.
+//! Input of the decision about a Workflow.
 
 use api::bmc::{JOB, Job, MACHINE, Machine, TASK, Task};
 use api::meta::ObjectKey;
@@ -15,16 +15,16 @@ use crate::ages::Moments;
 use crate::task::{may_be_off, task_name};
 use objects::{ObjectError, fetch, find, read};
 
-/// Workflow with all inputs of a decision.
+/// Workflow with all other inputs of the decision.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// Workflow to decide about.
     pub workflow: Workflow,
-    /// Template of the Workflow, if it exists.
+    /// Template of the Workflow; `None` if it does not exist.
     pub template: Option<Template>,
-    /// Hardware of the Workflow, if it exists.
+    /// Hardware of the Workflow; `None` if it does not exist.
     pub hardware: Option<Hardware>,
-    /// Hardware as stored, for templates and for writing it back unchanged.
+    /// Hardware as stored JSON, for templates and for updates that keep unknown fields.
     pub hardware_json: Value,
     /// Objects that the Hardware refers to, read only before rendering.
     pub referred: ReferencedObjects,
@@ -34,26 +34,26 @@ pub struct Observed {
     pub off_jobs: Vec<String>,
     /// Liveness of the Workflow's agent.
     pub life: Life,
-    /// True if the machine's BMC did not respond to its last request.
+    /// True if the last request to the machine's BMC failed.
     pub bmc_away: bool,
     /// True if the machine's BMC reports that the machine is off.
     pub powered_off: bool,
-    /// Name of the Workflow that uses the same Hardware first, if any.
+    /// Name of the Workflow that this Workflow must wait for on the same Hardware, if any.
     pub ahead: Option<String>,
     /// Remaining times of the action and of the whole Workflow.
     pub left: TimeLeft,
-    /// Times in the Workflow and its Jobs, and the time of this look.
+    /// Times in the Workflow and its Jobs, as monotonic moments.
     pub moments: Moments,
 }
 
 impl Observed {
-    /// Returns the boot Job with this name.
+    /// Returns the boot Job `name`; `None` if it does not exist.
     pub fn job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.metadata.name == name)
     }
 }
 
-/// Returns the times that decisions compare.
+/// Returns the times in the Workflow and its Jobs that decisions compare.
 fn times(workflow: &Workflow, jobs: &[Job]) -> Vec<Timestamp> {
     let status = &workflow.status;
     let of_jobs = jobs.iter().flat_map(|job| {
@@ -129,7 +129,7 @@ impl WorkflowReconciler {
         })
     }
 
-    /// True if a running Job may have switched its machine off.
+    /// Returns true if a running Job may have switched its machine off.
     async fn is_off(&self, job: &Job) -> Result<bool, ObjectError> {
         for at in 0..job.spec.tasks.len() {
             let name = task_name(&job.metadata.name, at);
@@ -145,8 +145,8 @@ impl WorkflowReconciler {
         Ok(false)
     }
 
-    /// Returns the Workflow for which this one waits. After this Workflow has begun, it waits for
-    /// no other.
+    /// Returns the name of the Workflow that `workflow` must wait for; `None` if it may start or
+    /// has begun.
     async fn ahead(&self, workflow: &Workflow) -> Result<Option<String>, ObjectError> {
         let waits = matches!(workflow.status.state, State::Preparing | State::Pending)
             && !queue::begun(&workflow.status);
@@ -156,8 +156,8 @@ impl WorkflowReconciler {
         let others = self.of_its_machine(workflow).await?;
         Ok(queue::ahead(workflow, others.iter()).map(str::to_owned))
     }
-    /// Returns all Workflows of the same Hardware. An unreadable Workflow is ignored, so that it
-    /// does not block the others.
+    /// Returns all other Workflows of the same Hardware. An unreadable Workflow is ignored, so that
+    /// it does not block the others.
     async fn of_its_machine(&self, workflow: &Workflow) -> Result<Vec<Workflow>, ObjectError> {
         let objects = self.objects.as_ref();
         let (namespace, hardware) = (&workflow.metadata.namespace, &workflow.spec.hardware_ref);

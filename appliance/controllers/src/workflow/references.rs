@@ -1,4 +1,4 @@
-//! Objects that a Template reads as `.references`, named by its Hardware.
+//! Objects that templates read as `.references`, as listed in the Hardware.
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{REFERENCES_MAX, Reference};
@@ -9,24 +9,24 @@ use objects::{ObjectError, Pending};
 
 /// Reader of the objects to which a Hardware refers.
 pub trait References: Send + Sync + 'static {
-    /// Reads the object that Hardware `from` names.
+    /// Reads the object `to` for the templates of the Hardware `from`.
     ///
     /// # Errors
-    /// [`ObjectError::Invalid`] if `from` may not give the object to its templates.
+    /// The object cannot be read, or the access rules do not allow it ([`ObjectError::Invalid`]).
     fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value>;
 }
 
-/// Objects to which a Hardware refers.
+/// Referenced objects of a Hardware.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReferencedObjects {
-    /// Objects by the names that the Hardware gives them.
+    /// Objects by their names in templates.
     pub objects: Map<String, Value>,
     /// Reasons for missing objects, as sentences.
     pub missing: Vec<String>,
 }
 
 impl ReferencedObjects {
-    /// Returns the reason of a rendering error together with the missing objects.
+    /// Returns the rendering error `why`, followed by the reasons for missing objects.
     pub fn explained(&self, why: String) -> String {
         match self.missing.is_empty() {
             true => why,
@@ -36,7 +36,7 @@ impl ReferencedObjects {
 }
 
 impl WorkflowReconciler {
-    /// Reads the references of a workflow's Hardware.
+    /// Reads the referenced objects of a workflow's Hardware.
     pub(super) async fn refer(
         &self,
         workflow: &ObjectKey,

@@ -1,8 +1,8 @@
-//! Requests of users for a running workflow: cancel, retry, pause, resume.
+//! Requests of users for a workflow: cancel, retry, pause and resume.
 //!
 //! Cancel and retry are annotations, which every client preserves. The status stores the value of
-//! the last handled request, in the same write as its effect. A request is therefore never handled
-//! twice, even after a restart.
+//! the last executed request, in the same write as its effect. Therefore a request is never
+//! executed twice, even after a restart.
 
 use api::state::attempt;
 use api::state::workflow::Event;
@@ -16,12 +16,12 @@ use super::decide::{Decision, Step, with_condition};
 use super::observe::Observed;
 use super::{deadlines, retry};
 
-/// Condition of a workflow that is paused and starts nothing new.
+/// Condition of a paused workflow, which starts no new action.
 const PAUSED: &str = "Paused";
 /// Condition of a workflow that a user cancelled.
 pub const CANCELLED: &str = "Cancelled";
 
-/// Returns the steps for a new request, or `None` if all requests are handled.
+/// Returns the steps for a new cancel or retry request; `None` without a new request.
 pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let workflow = &observed.workflow;
     let status = &workflow.status;
@@ -52,7 +52,8 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     Some(retry::begin(&asked_of, from.unwrap_or(wanted), "asked for", now))
 }
 
-/// Returns the value of a request that was not handled yet.
+/// Returns the value of a new request in `annotation`; `None` if `answered` is its last executed
+/// value.
 fn asked<'a>(workflow: &'a Workflow, annotation: &str, answered: &str) -> Option<&'a str> {
     let value = workflow.metadata.annotations.get(annotation)?.as_str();
     (!value.is_empty() && value != answered).then_some(value)
@@ -76,9 +77,9 @@ fn cancel(workflow: &Workflow, request: &str, now: Timestamp) -> Decision {
     }
 }
 
-/// Returns the steps at the start, during and at the end of a pause, or `None` without a pause.
-/// Running work continues to its end: an action within its limits, a boot Job, the steps after the
-/// last action.
+/// Returns the steps at the start, during and at the end of a pause; `None` without a pause.
+/// Running work continues: an action within its limits, a boot Job, and the steps after the last
+/// action.
 pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let workflow = &observed.workflow;
     let status = &workflow.status;

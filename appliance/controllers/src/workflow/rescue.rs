@@ -1,6 +1,6 @@
-//! Handling of a silent machine after a power loss, an agent crash or a failed boot. Upstream only
-//! notices one if a global timeout is set. Here the machine is booted into the agent OS again, up
-//! to a limit, and its current action starts again.
+//! Handling of a silent machine after a power loss, an agent crash or a failed boot. The machine is
+//! booted into the agent OS again, a limited number of times, and its current action starts again.
+//! Upstream notices a silent machine only by a global timeout.
 
 use std::time::Duration;
 
@@ -14,25 +14,27 @@ use super::boot::{self, Progress};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
 
-/// Interval between two checks while the controller waits without touching a machine.
+/// Interval between two checks while the controller waits and does not boot the machine.
 const LOOK_WAIT: Duration = Duration::from_secs(5);
-/// Maximum wait for a machine whose agent and BMC are both silent, such as a weekend without power.
+/// Maximum wait for a machine whose agent and BMC are both silent: 72 hours, for a weekend without
+/// power.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(72 * 3600);
-/// Maximum time for which the silence of all agents counts as a fault of the box. Machines that all
-/// hang look the same. After this time, each machine is handled separately.
+/// Maximum time for which the silence of all agents counts as a fault of the box, which looks the
+/// same as a crash of all machines. After this time, each machine is handled separately.
 const ALL_SILENT_MAX: Duration = Duration::from_secs(30 * 60);
-/// Minimum number of running actions with silent agents that counts as silence of all agents.
+/// Minimum number of running actions for the rule that all agents are silent.
 const ALL_MIN: usize = 2;
-/// Extra wait, so that a check runs after the time for which it waits.
+/// Extra wait, so that a check runs after its due time.
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// Condition of a Workflow that waits for a response of its machine's BMC or of any agent.
+/// Condition of a Workflow that waits for its machine's BMC, or for any agent, to respond.
 const UNREACHABLE: &str = "Unreachable";
 
-/// Maximum number of boots for one Workflow. The Workflow fails after the last boot.
+/// Maximum number of boots for one Workflow. If the agent is silent after the last boot, the
+/// Workflow fails.
 const BOOTS_MAX: usize = 4;
 
-/// Returns the names of this Workflow's boot Jobs so far, in order.
+/// Returns the names of the boot Jobs of this Workflow so far, in order.
 fn boots(workflow: &Workflow) -> Vec<String> {
     (1..=BOOTS_MAX)
         .map(|boot| name(workflow, boot))
@@ -40,8 +42,8 @@ fn boots(workflow: &Workflow) -> Vec<String> {
         .collect()
 }
 
-/// Returns upstream's name for the first boot. Later names contain the UID, so that the name of
-/// another Workflow cannot collide with them.
+/// Returns the name of a boot Job: upstream's name for the first boot. Later names contain the UID,
+/// so that they cannot be the name of another Workflow's Job.
 fn name(workflow: &Workflow, boot: usize) -> String {
     let metadata = &workflow.metadata;
     let uid: String = metadata.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
@@ -57,7 +59,7 @@ pub fn next_name(workflow: &Workflow) -> Option<String> {
     (boot <= BOOTS_MAX).then(|| name(workflow, boot))
 }
 
-/// Decides if the machine is booted again, and when the next check is due.
+/// Decides if a silent machine is booted again, and when the next check is due.
 pub fn decide(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     // The box may only boot a machine again that it booted itself.
@@ -92,17 +94,17 @@ pub fn decide(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decisi
     boot_again(observed, boots.len(), silent.as_secs(), now)
 }
 
-/// Returns the time since the agent's last message, as far as known.
+/// Returns the time since the agent's last message, or since the start of the observation.
 fn silence(observed: &Observed) -> Duration {
     let Life { heard, listening_since, .. } = observed.life;
     observed.moments.since(heard.unwrap_or_default().max(listening_since))
 }
 
-/// Reason why a silent agent does not lead to a new boot.
+/// Reason why the machine of a silent agent is not booted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
-    /// The BMC is silent too. The path to both is broken, and a waiting command would later hit a
-    /// healthy machine.
+    /// The BMC is silent too. The network to both may be broken, and a delayed command would later
+    /// hit a healthy machine.
     BmcAway,
     /// All other agents are silent too, which is a fault of the box or of its network.
     AllSilent,
@@ -130,7 +132,8 @@ impl Hold {
     }
 }
 
-/// Returns the reason not to boot the machine of an agent that is silent for `silent`, if any.
+/// Returns the reason not to boot the machine of an agent that is silent for `silent`; `None` if
+/// there is no reason.
 fn holds(observed: &Observed, silent: Duration, timeout: Duration) -> Option<Hold> {
     if silent < timeout {
         return None;
@@ -145,8 +148,8 @@ fn holds(observed: &Observed, silent: Duration, timeout: Duration) -> Option<Hol
     (is_all && is_fresh && !observed.powered_off).then_some(Hold::AllSilent)
 }
 
-/// Returns the steps while a silent agent does not lead to a new boot. Shows the wait in a
-/// condition, and ends it.
+/// Returns the steps while `hold` prevents a boot: a condition shows the wait. Without `hold`, the
+/// condition is removed; `None` if no step is needed.
 fn held_back(
     observed: &Observed,
     silent: Duration,
@@ -182,8 +185,8 @@ fn held_back(
     (is_news || hold.is_some()).then_some(Decision { steps, requeue })
 }
 
-/// True if the current agent runs on the machine that this Workflow may boot. In a Workflow with
-/// several machines, only one qualifies.
+/// Returns true if the current agent runs on the Hardware of the Workflow, the only machine that
+/// the Workflow may boot.
 pub fn ours(observed: &Observed) -> bool {
     let agent = &observed.workflow.status.agent_id;
     observed.hardware.as_ref().is_some_and(|hardware| {
@@ -199,7 +202,7 @@ fn at_work(workflow: &Workflow) -> bool {
 }
 
 /// Handles a machine that stopped during an action and that the box cannot boot. A person may
-/// switch it on within the time of a boot. After that the Workflow ends with the reason.
+/// switch the machine on within the boot timeout. Then the Workflow ends with the reason.
 fn lost(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     if !at_work(workflow) || !observed.life.beats {
@@ -252,14 +255,14 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
     })
 }
 
-/// True if the agent sent a message after the Job was created that boots its machine again.
+/// Returns true if the agent sent a message after the boot Job was created.
 fn is_back(observed: &Observed, job: &str) -> bool {
     let made = observed.job(job).and_then(|job| job.metadata.creation_timestamp);
     let made = made.map(|made| observed.moments.at(made));
     matches!((observed.life.heard, made), (Some(heard), Some(made)) if heard > made)
 }
 
-/// Deletes a boot Job. Its Tasks end without another command, because their Job is gone.
+/// Deletes a boot Job. Its Tasks then end without another command.
 fn call_off(workflow: &Workflow, job: &str) -> Decision {
     let mut status = workflow.status.clone();
     status.boot_options.jobs.remove(job);

@@ -14,11 +14,11 @@ use super::rescue;
 
 /// Condition of a workflow that waits for its next attempt.
 const RETRYING: &str = "Retrying";
-/// Time for an agent to send a request after another attempt began, before its machine is booted.
-/// Tinbox agents send one every two seconds, upstream agents every five.
+/// Time for an agent to send a request after the start of another attempt, before its machine is
+/// booted. Tinbox agents send a request every two seconds, upstream agents every five.
 const HEARD_WITHIN: Duration = Duration::from_secs(15);
 
-/// Returns the steps after the end of a workflow: cleanup, then another attempt when it is due.
+/// Returns the steps after the end of a workflow: the cleanup, then another attempt if due.
 pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     if let Some(decision) = boot::tidy(observed, now) {
         return decision;
@@ -53,8 +53,8 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     Decision { steps, requeue: Some(left + Duration::from_millis(100)) }
 }
 
-/// Begins another attempt. The boot Jobs of the last attempt are deleted, so that the new Jobs can
-/// use their names.
+/// Begins another attempt. The boot Jobs of the last attempt are deleted, because new Jobs use the
+/// same names.
 pub fn begin(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let options = &workflow.spec.boot_options;
@@ -77,17 +77,17 @@ pub fn begin(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) ->
     Decision { steps, requeue: None }
 }
 
-/// Presence of the agent in a later attempt.
+/// State of the agent at the start of a later attempt.
 pub enum Agent {
-    /// The agent is running, or the box does not boot this machine.
+    /// The agent is running, or the box does not boot the machine.
     There,
-    /// The agent has not sent a request yet, and has this much time left.
+    /// The agent has not sent a request yet; the value is the remaining wait.
     Unheard(Duration),
     /// The agent is not running.
     Gone,
 }
 
-/// Checks if the agent of a later attempt is running. A first attempt always boots its machine.
+/// Returns the state of the agent. A first attempt always boots the machine ([`Agent::Gone`]).
 pub fn agent(observed: &Observed) -> Agent {
     let Some(begun) = observed.workflow.status.attempt_start else { return Agent::Gone };
     let begun = observed.moments.at(begun);
