@@ -1,5 +1,4 @@
-//! Backend of the workflow service: machines from the index, tokens, the image cache and the
-//! machine logs.
+//! Backend of the workflow service: index of machines, boot tokens, image cache and machine logs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::events::observers::Observers;
 use crate::images::{Images, reads_registry};
 use crate::machines::hardware_views::HardwareViews;
 
-/// Program name in the machine's log for the output of actions.
+/// Program name of action output in the machine's log.
 const PROGRAM: &str = "action";
 
-/// Data and services that the workflow service needs.
+/// Services of the box that the workflow service uses.
 pub struct AgentBackend {
-    /// Index of machines, with settings and boot tokens.
+    /// Views of the machines, with index, settings and boot tokens.
     pub views: Arc<HardwareViews>,
     /// Receiver of boot events for the machine history.
     pub observers: Arc<Observers>,

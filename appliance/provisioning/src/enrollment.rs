@@ -1,4 +1,4 @@
-//! Implementation of the index interface that enrollment needs.
+//! Implementation of [`KnownMachines`] on the index, for enrollment.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Events of machines: made from observations of the boot services, and read for the status view.
+//! Events of machines: creation from observations of the boot services, and history for the status
+//! view.
 
 pub mod dhcp_requests;
 pub mod event_history;

@@ -1,6 +1,6 @@
-//! Files of other servers. The box downloads a file as soon as a workflow mentions it, and serves
-//! it to the machine. Files stay while they are needed or pinned. Without `[images]`, machines
-//! download the files themselves.
+//! Cache for files of other servers. The box downloads a file as soon as a workflow mentions the
+//! file, and serves it to the machine. Files stay in the cache while they are needed or pinned.
+//! Without `[images]`, machines download the files themselves.
 
 mod connector;
 mod containers;
@@ -37,10 +37,10 @@ use mentions::OwnNames;
 use pins::{Pin, Pins};
 use readers::MentionReaders;
 
-/// Minimum number of hexadecimal digits of a digest that select a file.
+/// Minimum number of hexadecimal digits of a digest to select a file.
 const MIN_PREFIX: usize = 6;
 
-/// Cached images of the box. A clone is cheap.
+/// Image cache of the box; `None` without `[images]`. Clones share the cache.
 #[derive(Clone)]
 pub struct Images(Option<Arc<Inner>>);
 
@@ -57,7 +57,7 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mention {
     files: Vec<RemoteFile>,
-    /// Hardware of the workflow, and the agents of its tasks, which may run on other machines.
+    /// Hardware of the workflow. The agents of its tasks may run on other machines.
     machine: ObjectKey,
     agents: BTreeSet<String>,
     ended: bool,
@@ -75,13 +75,13 @@ impl Mention {
         }
     }
 
-    /// Returns the mention of a deleted workflow.
+    /// Creates the mention of a deleted workflow, which needs no files.
     fn gone() -> Self {
         let machine = ObjectKey::new("", "");
         Self { files: Vec::new(), machine, agents: BTreeSet::new(), ended: true }
     }
 
-    /// Returns the files that the cache offers for the workflow.
+    /// Returns the files that the cache must offer for the workflow; none after its end.
     fn needed(&self) -> &[RemoteFile] {
         if self.ended { &[] } else { &self.files }
     }
@@ -92,18 +92,18 @@ impl Mention {
 enum ImageError {
     /// The image does not exist.
     Missing(String),
-    /// The state of the image does not allow the operation.
+    /// The image cannot be removed, or the pins cannot be stored.
     Conflict(String),
-    /// The request is invalid or ambiguous.
+    /// The request is invalid, or selects several images.
     Invalid(String),
 }
 
 impl Images {
-    /// Opens the configured cache and the pins in `STATE/image-pins`. The caller must run in a
-    /// Tokio runtime.
+    /// Opens the cache of the configuration and the pins in `STATE/image-pins`. The caller must run
+    /// in a Tokio runtime.
     ///
     /// # Errors
-    /// A folder or a file of the cache or of the pins cannot be used.
+    /// A folder or file of the cache or of the pins cannot be read or created.
     pub fn open(config: &Config, state: &Path) -> anyhow::Result<Self> {
         let Some(settings) = &config.images else { return Ok(Self(None)) };
         let destinations = Destinations::new(settings.networks.clone());
@@ -130,8 +130,8 @@ impl Images {
         Ok(Self(Some(inner)))
     }
 
-    /// Returns the cache for machines whose unfinished workflows mention its files, or `None`
-    /// without a cache.
+    /// Returns access to the cache for machines whose unfinished workflows mention its files;
+    /// `None` without a cache.
     pub fn access(&self, index: &Index) -> Option<CacheAccess> {
         let inner = self.0.as_ref()?;
         let readers = MentionReaders::new(Arc::clone(inner), index.clone());
@@ -139,7 +139,7 @@ impl Images {
     }
 
     /// Returns the HTTP routes for files and container images. Without a cache, the registry routes
-    /// return an explanation.
+    /// return an error with an explanation.
     pub fn routes(&self, index: &Index, observer: &Arc<dyn Observer>) -> Router {
         let cached = |access| netboot::http::cached_router(access, observer.clone());
         let mirror = self.0.as_ref().map(|inner| inner.containers.mirror().clone());
@@ -147,31 +147,31 @@ impl Images {
         self.access(index).map(cached).unwrap_or_default().merge(registry)
     }
 
-    /// Returns all images for the status view. The list is empty without a cache. The function
-    /// reads folders and may block.
+    /// Returns all images for the status view; an empty list without a cache. Reads folders and may
+    /// block.
     pub fn report(&self) -> status::image::Images {
         let Some(inner) = &self.0 else { return status::image::Images::default() };
         inner.report()
     }
 
-    /// Adds or updates a workflow. Its files are downloaded while its machine boots. The caller
-    /// must run in a Tokio runtime.
+    /// Adds or updates a workflow, and downloads its new files in the background. The caller must
+    /// run in a Tokio runtime.
     pub fn put_workflow(&self, workflow: &Workflow) {
         let Some(inner) = &self.0 else { return };
         inner.containers.put(workflow);
         inner.put(workflow.key(), Mention::of(&inner.own, workflow));
     }
 
-    /// Removes a workflow and withdraws its files.
+    /// Removes a workflow. The cache no longer offers its files.
     pub fn remove_workflow(&self, key: &ObjectKey) {
         let Some(inner) = &self.0 else { return };
         inner.containers.remove(key);
         inner.put(key.clone(), Mention::gone());
     }
 
-    /// Returns the environment of an action of `image` for its agent. URLs of other servers are
-    /// replaced by URLs of the box at `server`. A URL with an address that the box does not
-    /// download from stays unchanged. The machine then downloads the file itself.
+    /// Returns the environment of an action of `image` to send to its agent: URLs of other servers
+    /// are replaced by URLs of the box at `server`. A URL with an IP address that the box must not
+    /// download from stays unchanged, so that the machine downloads the file itself.
     pub fn with_cache_urls(
         &self,
         image: &str,
@@ -223,7 +223,7 @@ impl Inner {
         });
     }
 
-    /// Pins an image, so that it is never evicted. A missing image is downloaded.
+    /// Pins an image, so that the cache never evicts it. A missing image is downloaded.
     fn pin(self: &Arc<Self>, text: &str) -> Result<String, ImageError> {
         let pin = match self.find(text)? {
             Some(held) => {
@@ -261,7 +261,8 @@ impl Inner {
         Ok("removed".to_owned())
     }
 
-    /// Returns the only file in the cache that `text` selects.
+    /// Returns the file in the cache that `text` (digest or URL) selects; `None` if no file
+    /// matches. Several matches are an error.
     fn find(&self, text: &str) -> Result<Option<CachedFile>, ImageError> {
         let is_meant = |held: &CachedFile| {
             is_named(held.digest, text) || held.origin == text || shown(&held.origin) == text
@@ -276,8 +277,8 @@ impl Inner {
         }
     }
 
-    /// Passes the pinned digests to the cache, and downloads missing files. The function reads
-    /// files and may block.
+    /// Passes the pinned digests to the cache, and downloads missing files. Reads files and may
+    /// block.
     fn keep_pins(self: &Arc<Self>) {
         let pins = self.pins().list().to_vec();
         let digests: BTreeSet<Digest> = pins.iter().filter_map(|pin| pin.digest).collect();
@@ -314,7 +315,7 @@ impl Inner {
     }
 }
 
-/// True if `text` is the digest or its beginning, with at least [`MIN_PREFIX`] digits.
+/// Returns true if `text` is the digest or a prefix of at least [`MIN_PREFIX`] digits.
 fn is_named(digest: Digest, text: &str) -> bool {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     digits.len() >= MIN_PREFIX && digest.hex().starts_with(digits)

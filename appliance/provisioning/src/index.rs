@@ -1,6 +1,6 @@
 //! In-memory index for the boot services: machines by hardware address, IP address and agent, and
-//! the workflow to run on each. [`crate::object_watcher`] updates the index from watches. The boot
-//! services read the index for every packet.
+//! the workflow to run on each machine. [`crate::object_watcher`] updates the index from watches.
+//! The boot services read the index for every packet.
 
 mod claims;
 mod contested;
@@ -24,10 +24,10 @@ pub use contested::Contested;
 pub use requester::Requester;
 pub use works::WorkflowProgress;
 
-/// Index of machines and workflows. Clones share their data.
+/// Index of machines and workflows; clones share the data.
 #[derive(Clone, Default)]
 pub struct Index {
-    /// Unfinished and finished workflows by machine and agent.
+    /// Workflows, ended or not, by machine and agent.
     pub runs: Runs,
     tables: Arc<RwLock<Tables>>,
 }
@@ -40,13 +40,13 @@ struct Tables {
     by_agent: Claims<String>,
     leases: HashMap<Ipv4Addr, MacAddr>,
     leaseholders: HashMap<MacAddr, Ipv4Addr>,
-    /// IPv6 prefixes of the box's interfaces by name of their Network.
+    /// IPv6 prefixes of the box's interfaces, by network.
     prefixes: HashMap<String, u64>,
-    /// Names of the networks on which machines may enroll.
+    /// Names of the networks that allow enrollment.
     enrolling: HashSet<String>,
-    /// Addresses of management controllers by bmc Machine.
+    /// IP addresses of the BMCs, by bmc Machine.
     controllers: HashMap<ObjectKey, IpAddr>,
-    /// Power states that the controllers report, by bmc Machine.
+    /// Power states that the BMCs report, by bmc Machine.
     powers: HashMap<ObjectKey, Power>,
     /// Progress of workflows for the status view.
     courses: HashMap<ObjectKey, Arc<WorkflowProgress>>,
@@ -61,8 +61,8 @@ impl Index {
         self.tables.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds or updates a Hardware. Returns new conflicts: addresses and agent IDs that another
-    /// Hardware also claims.
+    /// Adds or updates a Hardware. Returns new conflicts: MAC addresses, IP addresses and agent IDs
+    /// that another Hardware contains too.
     pub fn put_hardware(&self, hardware: Hardware) -> Vec<Contested> {
         let mut tables = self.write();
         let mut met = Vec::new();
@@ -75,7 +75,7 @@ impl Index {
         met
     }
 
-    /// Removes a Hardware and its claims.
+    /// Removes a Hardware, with its addresses and agent ID.
     pub fn remove_hardware(&self, key: &ObjectKey) {
         let mut tables = self.write();
         tables.unlink(key);
@@ -89,13 +89,14 @@ impl Index {
         all
     }
 
-    /// Returns the machine with this hardware address.
+    /// Returns the machine with the MAC address `mac`; `None` if unknown.
     pub fn by_mac(&self, mac: MacAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
         tables.hardware.get(tables.by_mac.owner(&mac)?).cloned()
     }
 
-    /// Returns the machine with this IP address: by its record, else by a lease, else by ARP.
+    /// Returns the machine with the IP address `address`: by its Hardware, else by a lease, else by
+    /// ARP.
     pub fn by_address(&self, address: IpAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let address = tables.twin(address).unwrap_or(address);
@@ -106,20 +107,21 @@ impl Index {
         self.by_mac(self.holder(address)?)
     }
 
-    /// True if a Hardware record contains this address.
+    /// Returns true if a Hardware contains the address.
     pub fn is_reserved(&self, address: IpAddr) -> bool {
         self.read().by_address.owner(&address).is_some()
     }
 
-    /// Returns the holder of an address that is in no record: by a lease, else by ARP. With ARP, a
-    /// machine is also known if another server gave it the address.
+    /// Returns the MAC address of the machine that uses an IPv4 address: by a lease, else by ARP.
+    /// ARP also finds a machine whose address another DHCP server assigned.
     pub fn holder(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(leased) = address else { return None };
         let leased = self.read().leases.get(&leased).copied();
         leased.or_else(|| self.neighbour(address))
     }
 
-    /// Returns the NIC that sent a request: by ARP, else by a lease.
+    /// Returns the MAC address of the NIC that sent a request from `address`: by ARP, else by a
+    /// lease.
     pub fn sender(&self, address: IpAddr) -> Option<MacAddr> {
         let leased = |address| self.read().leases.get(&address).copied();
         self.neighbour(address).or_else(|| match address {
@@ -128,25 +130,26 @@ impl Index {
         })
     }
 
-    /// Returns the kernel's neighbor entry for an IPv4 address on one of the box's own networks.
+    /// Returns the MAC address in the kernel's ARP entry of an IPv4 address; `None` outside of the
+    /// box's own networks.
     pub fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(address) = address else { return None };
         neighbors::hardware_address(address)
     }
 
-    /// Returns the address that an interface was leased from a pool.
+    /// Returns the address from a pool that the interface `mac` has leased.
     pub fn lease_of(&self, mac: MacAddr) -> Option<IpAddr> {
         self.read().leaseholders.get(&mac).map(|address| IpAddr::V4(*address))
     }
 
-    /// Records a lease from a pool.
+    /// Adds a lease from a pool.
     pub fn put_lease(&self, address: Ipv4Addr, mac: MacAddr) {
         let mut tables = self.write();
         tables.leases.insert(address, mac);
         tables.leaseholders.insert(mac, address);
     }
 
-    /// Removes a lease by its address.
+    /// Removes the lease of an address.
     pub fn remove_lease(&self, address: Ipv4Addr) {
         let mut tables = self.write();
         let Some(mac) = tables.leases.remove(&address) else { return };
@@ -156,13 +159,13 @@ impl Index {
         }
     }
 
-    /// Sets the IPv6 prefix of a network from the box's own address there.
+    /// Sets the IPv6 prefix of a network from the box's own address `own` on the network.
     pub fn set_prefix(&self, network: &str, own: Ipv6Addr) {
         self.write().prefixes.insert(network.to_owned(), prefix(own));
     }
 
-    /// Returns the IPv6 address of a machine whose record only has an IPv4 address. The IPv6
-    /// address consists of the box's own prefix and the IPv4 address (`fd77::10.77.0.11`).
+    /// Returns the IPv6 address for a machine whose Hardware has only an IPv4 address: the prefix
+    /// of the box, followed by the IPv4 address (`fd77::10.77.0.11`).
     pub fn ipv6_twin(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
         let tables = self.read();
         let prefix = tables.prefixes.values().next()?;
@@ -170,7 +173,7 @@ impl Index {
         Some(Ipv6Addr::from_bits(u128::from(*prefix) << 64 | host))
     }
 
-    /// Sets if machines may enroll on a network.
+    /// Sets if a network allows enrollment.
     pub fn set_enrolls(&self, network: &str, enrolls: bool) {
         let mut tables = self.write();
         if enrolls {
@@ -180,13 +183,12 @@ impl Index {
         }
     }
 
-    /// True if machines may enroll on at least one network.
+    /// Returns true if at least one network allows enrollment.
     pub fn enrolls(&self) -> bool {
         !self.read().enrolling.is_empty()
     }
 
-    /// Sets the address of a management controller. A host name instead of an address removes the
-    /// entry.
+    /// Sets the IP address of a BMC. A host name as `host` removes the entry.
     pub fn put_controller(&self, key: ObjectKey, host: &str) {
         let mut tables = self.write();
         match host.parse() {
@@ -195,27 +197,28 @@ impl Index {
         };
     }
 
-    /// Removes a management controller and its power state.
+    /// Removes a BMC and its power state.
     pub fn remove_controller(&self, key: &ObjectKey) {
         let mut tables = self.write();
         tables.controllers.remove(key);
         tables.powers.remove(key);
     }
 
-    /// Returns the address of a machine's management controller.
+    /// Returns the IP address of a machine's BMC; `None` if unknown.
     pub fn controller_of(&self, hardware: &Hardware) -> Option<IpAddr> {
         let name = &hardware.spec.bmc_ref.as_ref()?.name;
         let key = ObjectKey::new(&hardware.metadata.namespace, name);
         self.read().controllers.get(&key).copied()
     }
 
-    /// Finds a machine as [`Index::by_instance_id`] does, for an ID with dashes instead of colons.
+    /// Returns the machine as [`Index::by_instance_id`], but for an ID with dashes instead of
+    /// colons.
     pub fn by_dashed_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
         self.by_id(|own| own.replace(':', "-") == id)
     }
 
-    /// Returns the only machine with this instance ID. The UID is used for a Hardware without an
-    /// instance ID.
+    /// Returns the machine with the instance ID `id`; `None` if no or several machines have this
+    /// ID. For a Hardware without an instance ID, its UID counts.
     pub fn by_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
         self.by_id(|own| own == id)
     }
@@ -233,7 +236,7 @@ impl Index {
         found.next().filter(|_| found.next().is_none()).cloned()
     }
 
-    /// Returns the machine on which this agent runs.
+    /// Returns the machine on which the agent `agent_id` runs; `None` if unknown.
     pub fn by_agent(&self, agent_id: &str) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let hardware = |key: &ObjectKey| tables.hardware.get(key);
@@ -250,7 +253,7 @@ impl Index {
         }
     }
 
-    /// Returns the machine to which this management controller belongs.
+    /// Returns the machine whose BMC is the bmc Machine `machine`.
     pub fn by_machine(&self, machine: &ObjectKey) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let owns = |hardware: &&Arc<Hardware>| {
@@ -260,7 +263,8 @@ impl Index {
         tables.hardware.values().find(owns).cloned()
     }
 
-    /// Returns the Workflow for which a machine boots the agent, if any.
+    /// Returns the Workflow for which a machine must boot the agent; `None` if there is no such
+    /// Workflow.
     pub fn run_of(&self, hardware: &Hardware) -> Option<Arc<Run>> {
         let agents = match &hardware.spec.agent_id {
             Some(agent) => vec![agent.clone()],
@@ -269,20 +273,20 @@ impl Index {
         self.runs.to_boot(&hardware.key(), &agents)
     }
 
-    /// True if a Hardware or a Workflow names this agent.
+    /// Returns true if a Hardware or a Workflow names the agent.
     pub fn knows_agent(&self, agent_id: &str) -> bool {
         self.by_agent(agent_id).is_some() || self.runs.know(agent_id)
     }
 }
 
-/// Returns the first 64 bits of an address, which are the IPv6 prefix.
+/// Returns the first 64 bits of an IPv6 address, its prefix.
 fn prefix(address: Ipv6Addr) -> u64 {
     u64::try_from(address.to_bits() >> 64).unwrap_or_default()
 }
 
 impl Tables {
-    /// Returns the IPv4 address at the end of an IPv6 address that was derived by
-    /// [`Index::ipv6_twin`].
+    /// Returns the IPv4 address inside an IPv6 address of [`Index::ipv6_twin`]; `None` for any
+    /// other address.
     fn twin(&self, address: IpAddr) -> Option<IpAddr> {
         let IpAddr::V6(address) = address else { return None };
         let host = u64::try_from(address.to_bits() & u128::from(u64::MAX)).ok()?;
@@ -291,7 +295,7 @@ impl Tables {
         Some(Ipv4Addr::from_bits(host).into())
     }
 
-    /// Adds the addresses and the agent ID of a machine. Returns the new conflicts.
+    /// Adds the addresses and the agent ID of a machine to the tables. Returns the new conflicts.
     fn link(&mut self, hardware: &Hardware) -> Vec<Contested> {
         let claimant = claimant(hardware);
         let mut met = Vec::new();
@@ -309,7 +313,7 @@ impl Tables {
         met
     }
 
-    /// Removes the addresses and the agent ID of a machine.
+    /// Removes the addresses and the agent ID of a machine from the tables.
     fn unlink(&mut self, key: &ObjectKey) {
         let Some(hardware) = self.hardware.get(key).cloned() else { return };
         let claimant = claimant(&hardware);
@@ -325,7 +329,7 @@ fn claimant(hardware: &Hardware) -> Claimant {
     (enrolled_itself(hardware), hardware.metadata.creation_timestamp, hardware.key())
 }
 
-/// True if enrollment made the record, and not a person.
+/// Returns true if enrollment created the Hardware, not a person.
 fn enrolled_itself(hardware: &Hardware) -> bool {
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
 }

@@ -1,11 +1,10 @@
-//! Provisioning services of the box: the index over stored objects, the adapters for the boot
+//! Provisioning services of the box: the index of stored objects, the adapters for the boot
 //! services, the networks and the image cache.
 //!
-//! This crate must never open a socket of the API or of the web pages, and never take a decision
-//! about the box itself. Enter at [`index::Index`], which [`object_watcher::ObjectWatcher`] fills
-//! from watches. [`hardware_views::HardwareViews`] implements `dhcp::Directory`, `netboot::Plans`
-//! and `metadata::Instances`. [`agent_backend::AgentBackend`] is the backend of the workflow
-//! service.
+//! This crate must never open a socket of the API or of the web pages, and never decide about the
+//! box itself. Enter at [`index::Index`], which [`object_watcher::ObjectWatcher`] fills from
+//! watches. [`hardware_views::HardwareViews`] implements `dhcp::Directory`, `netboot::Plans` and
+//! `metadata::Instances`. [`agent_backend::AgentBackend`] is the backend of the workflow service.
 
 pub mod agent_backend;
 mod enrollment;

@@ -1,5 +1,5 @@
-//! Views of a Hardware for the boot services, and what a boot needs beside it: boot token, loader,
-//! preserved disks.
+//! Views of a Hardware for the boot services, and further inputs of a boot: boot token, boot
+//! loader, preserved disks.
 
 pub mod boot_token;
 pub mod hardware_views;

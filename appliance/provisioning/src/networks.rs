@@ -1,9 +1,9 @@
-//! Networks of the box: their settings from the file, changes through the API, and the DHCP
-//! services. The services follow both without a restart.
+//! Networks of the box: settings from the configuration file, changes through the API, and the DHCP
+//! services. A change in either place takes effect without a restart.
 //!
-//! Each `[network]` of the file has a Network object, named after its interface. Its spec is copied
-//! from the file, and may then be changed through the API. A later change of the file replaces the
-//! spec again.
+//! Each `[[network]]` of the file has a Network object, named after its interface. The spec is
+//! copied from the file, and may then be changed through the API. A later change of the file
+//! replaces the spec again.
 
 pub mod board;
 pub mod leases;
@@ -40,12 +40,12 @@ use crate::index::Index;
 use crate::machines::hardware_views::HardwareViews;
 use crate::objects::id;
 
-/// Annotation with the digest of the file's settings from which the spec was copied.
+/// Annotation with the digest of the settings in the file from which the spec was copied.
 const FROM_FILE: &str = "tinbox.dev/from-file";
 /// Wait before a failed watch is restarted.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Interval at which the loop reports its liveness.
+/// Interval at which the watch loop reports its liveness.
 const TURN: Duration = Duration::from_secs(5);
 
 /// Dependencies of all network services.
@@ -62,24 +62,24 @@ pub struct Networks {
     pub observers: Arc<Observers>,
     /// Clock for leases and event times.
     pub clock: Arc<dyn Clock>,
-    /// Configuration with the networks of the file.
+    /// Configuration file with the networks.
     pub config: Arc<Config>,
-    /// Board that shows the state of each network.
+    /// Board with the state of each network, for the status view.
     pub board: Board,
-    /// Lease files that are currently open.
+    /// Open lease files by interface.
     pub leases: OpenLeases,
-    /// Folder for leases and received neighbor data, which survive a restart.
+    /// State folder, with the leases and the state of the search for other DHCP servers.
     pub state: PathBuf,
     /// Liveness signal of the watch loop.
     pub loop_signal: LoopSignal,
 }
 
-/// DesiredNetwork configuration of one network.
+/// Network object with the desired settings.
 type DesiredNetwork = Arc<Network>;
 
 impl Networks {
-    /// Creates the Network objects of the file. Replaces the spec of an object if the settings in
-    /// the file have changed.
+    /// Creates a Network object for each network of the file, and replaces the spec of an existing
+    /// object if the settings in the file have changed.
     ///
     /// # Errors
     /// An object cannot be read or written.
@@ -138,7 +138,7 @@ impl Networks {
         }
     }
 
-    /// Lists all networks, then follows their changes until the watch ends.
+    /// Starts the services of all networks, then follows changes until the watch fails.
     async fn follow(
         &self,
         services: &mut Services,
@@ -181,15 +181,15 @@ impl Networks {
     }
 }
 
-/// Running services by name of their Network.
+/// Senders of the desired settings to the running services, by name of the Network.
 struct Services {
     networks: Arc<Networks>,
     running: HashMap<String, watch::Sender<DesiredNetwork>>,
 }
 
 impl Services {
-    /// Starts or updates the service of a network. Returns the network's name if the object is
-    /// valid.
+    /// Starts or updates the service of a network. Returns the name of the Network; `None` if the
+    /// object is invalid.
     fn want(
         &mut self,
         object: Value,
@@ -224,7 +224,7 @@ impl Services {
     }
 }
 
-/// Converts an interface name to a valid object name.
+/// Converts the name of an interface to a valid object name.
 fn name_of(interface: &str) -> String {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let name: String =

@@ -21,28 +21,28 @@ use crate::index::Index;
 use crate::objects::id;
 use crate::status_sources::contested;
 
-/// Interval at which all objects are listed again and all controllers are signaled, independent of
+/// Interval at which all objects are listed again and all controllers signaled, independent of
 /// watch events.
 const TICK: Duration = Duration::from_secs(300);
-/// Number of objects in one page of a list.
+/// Maximum number of objects in one page of a list.
 const PAGE: usize = 100;
 /// Wait before a failed watch is restarted.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Signals that wake the controllers.
+/// Handles to signal the controllers.
 #[derive(Clone)]
 pub struct ControllerSignals {
-    /// Signals of the Workflow controller.
+    /// Handle to signal the Workflow controller.
     pub workflow: Signals,
-    /// Signals of the Job controller.
+    /// Handle to signal the Job controller.
     pub job: Signals,
-    /// Signals of the Task controller.
+    /// Handle to signal the Task controller.
     pub task: Signals,
-    /// Signals of the Machine controller.
+    /// Handle to signal the Machine controller.
     pub machine: Signals,
 }
 
-/// Watcher of all kinds in [`KINDS`].
+/// Watcher of the kinds in [`KINDS`]; each kind has its own clone.
 #[derive(Clone)]
 pub struct ObjectWatcher {
     /// Engine that lists and watches objects.
@@ -51,7 +51,7 @@ pub struct ObjectWatcher {
     pub objects: Arc<dyn Objects>,
     /// Index of the boot services.
     pub index: Index,
-    /// Signals of the controllers to wake.
+    /// Controllers to signal after a change.
     pub controller_signals: ControllerSignals,
     /// Image cache for the files that workflows mention.
     pub images: Images,
@@ -59,7 +59,7 @@ pub struct ObjectWatcher {
     pub observers: Arc<Observers>,
 }
 
-/// Kinds of objects that are watched.
+/// Kinds of objects to watch.
 pub const KINDS: [Resource; 5] = [HARDWARE, WORKFLOW, JOB, TASK, MACHINE];
 
 fn key(object: &Value) -> ObjectKey {
@@ -68,7 +68,8 @@ fn key(object: &Value) -> ObjectKey {
 }
 
 impl ObjectWatcher {
-    /// Watches one kind until `shutdown`. Sends on `listed` after the first complete list.
+    /// Watches the kind `resource` until `shutdown`. Sends on `listed` after the first complete
+    /// list.
     pub async fn run(
         self,
         resource: Resource,
@@ -92,7 +93,7 @@ impl ObjectWatcher {
         }
     }
 
-    /// Lists all objects, then watches for one [`TICK`].
+    /// Lists all objects, then processes changes for one [`TICK`].
     async fn follow(
         &self,
         resource: Resource,
@@ -111,8 +112,8 @@ impl ObjectWatcher {
         self.watch(resource, known, revision, shutdown).await
     }
 
-    /// Processes all objects in pages, because the inventories of a rack are large. Returns the
-    /// revision of the list.
+    /// Lists and processes all objects in pages, because the inventories of a rack are large.
+    /// Returns the revision of the list.
     async fn list(
         &self,
         resource: Resource,

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::objects::recorder::Recorder;
 
-/// Implementation of [`Objects`] on the engine of the API server, so that controllers and API
-/// clients follow the same rules.
+/// Implementation of [`Objects`] on the engine of the API server. Controllers and API clients thus
+/// have the same rules.
 pub struct EngineObjects {
     /// Engine that stores and validates objects.
     pub engine: Engine,
@@ -20,7 +20,7 @@ pub struct EngineObjects {
     pub recorder: Recorder,
 }
 
-/// Returns the engine's name of a kind.
+/// Returns the engine's ID of a kind: `group/plural`.
 pub fn id(resource: Resource) -> String {
     format!("{}/{}", resource.group, resource.plural)
 }

@@ -1,4 +1,4 @@
-//! Sources of the status view that read the index and related services.
+//! Status sources that read the index, the workflow service and the image cache.
 
 pub mod contested;
 pub mod images;

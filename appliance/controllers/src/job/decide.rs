@@ -28,8 +28,8 @@ pub struct Observed {
     pub machine: Option<Machine>,
     /// Tasks of the Job by position; `None` for a Task that does not exist.
     pub tasks: Vec<Option<Task>>,
-    /// True if the Workflow of the Job is not ended or the Job has no Workflow; otherwise the Job
-    /// must stop.
+    /// True if the Job has no Workflow, or its Workflow exists and needs the Job; otherwise the Job
+    /// stops.
     pub wanted: bool,
     /// Time since the end of the Job; zero before the end.
     pub ended_for: Duration,

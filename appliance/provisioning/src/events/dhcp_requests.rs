@@ -1,5 +1,5 @@
-//! List of the machines that sent DHCP requests in the last hour, with the last decision of the
-//! server (NW-9).
+//! List of machines that sent DHCP requests in the last hour, each with the last decision of the
+//! DHCP server (NW-9).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,25 +8,25 @@ use dhcp::DhcpEvent;
 use jiff::{SignedDuration, Timestamp};
 use stdx::MacAddr;
 
-/// Time for which a machine stays in the list after its last request.
+/// Time after its last request for which a machine stays in the list.
 const KEPT: SignedDuration = SignedDuration::from_hours(1);
-/// Maximum number of machines. If there are more, the one with the oldest request is removed.
+/// Maximum number of machines. For a further machine, the entry with the oldest request is removed.
 const MACHINES_MAX: usize = 1024;
 
-/// DHCP clients by hardware address.
+/// Last request of each DHCP client, by hardware address.
 #[derive(Default)]
 pub struct DhcpRequests(Mutex<HashMap<MacAddr, LastRequest>>);
 
-/// Last request of a machine, and the decision about it.
+/// Last request of a DHCP client, with the server's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastRequest {
     /// Time of the last request.
     pub at: Timestamp,
-    /// Decision as a phrase, for example `offered 10.77.0.11`.
+    /// Decision as a phrase, such as `offered 10.77.0.11`.
     pub decision: String,
 }
 
-/// Effect of an observation on the list.
+/// Effect of a DHCP event on the list.
 #[derive(Debug, PartialEq, Eq)]
 enum ListChange {
     /// New request of a machine, with a preliminary decision.
@@ -36,7 +36,7 @@ enum ListChange {
 }
 
 impl DhcpRequests {
-    /// Updates the list with the event at the time `now`.
+    /// Updates the list with a DHCP event at the time `now`.
     pub fn note(&self, event: &DhcpEvent, now: Timestamp) {
         let mut machines = self.machines();
         match news(event) {

@@ -1,5 +1,5 @@
 //! Event history for the status view, read from the stored Events. The store is read only after a
-//! write, and at most every two seconds.
+//! change, and at most every two seconds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::objects::id;
 
 /// Minimum time between two reads of the store.
 const EVERY: Duration = Duration::from_secs(2);
-/// Maximum number of events in the view, newest first.
+/// Maximum number of events in the view; older events are left out.
 const EVENTS_MAX: usize = 50;
 /// Maximum number of sentences in the history of a machine.
 const STORY_MAX: usize = 100;
-/// Silence in milliseconds after which a machine counts as overdue. Slow firmware responds earlier.
+/// Silence after which a machine counts as overdue, in milliseconds. Slow firmware needs less.
 const SILENT_MAX_MILLIS: u64 = 10 * 60 * 1000;
 
-/// Source of the status view that reads the stored Events.
+/// Status source that reads the stored Events.
 pub struct EventHistory {
     engine: Engine,
     index: Index,
@@ -71,12 +71,12 @@ impl StatusSource for EventHistory {
 }
 
 impl EventHistory {
-    /// Creates a source for the Events of `engine` about the machines of `index`.
+    /// Creates a status source for the Events in `engine` about the machines of `index`.
     pub fn new(engine: Engine, index: Index) -> Self {
         Self { engine, index, kept: Mutex::default() }
     }
 
-    /// Returns the names of the bmc Machines by the names of their Hardware.
+    /// Returns the name of the bmc Machine for each Hardware name.
     fn controllers(&self) -> HashMap<String, String> {
         let machines = self.index.machines().into_iter();
         let bmc = |it: Arc<Hardware>| {
@@ -85,7 +85,7 @@ impl EventHistory {
         machines.filter_map(bmc).collect()
     }
 
-    /// Returns the stored Events, oldest first.
+    /// Returns the stored Events, oldest first. `revision` is the current revision of the store.
     async fn read(&self, revision: u64) -> Arc<Vec<EventRecord>> {
         let mut kept = self.kept.lock().await;
         if let Some(kept) = kept.as_ref()
@@ -104,8 +104,8 @@ impl EventHistory {
     }
 }
 
-/// Adds the history to a machine. A machine that waits for its workflow becomes booting or silent,
-/// by its latest events.
+/// Adds the history to a machine. The state of a machine that waits for its workflow changes to
+/// booting or silent, according to its latest events.
 fn fill_history(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
     machine.last_seen = machine.last_seen.max(lines.last().map(|line| line.at));
     if machine.state == MachineState::Waiting

@@ -1,4 +1,4 @@
-//! Conversion of observations of the boot services to events in the machine history.
+//! Conversion of observations of the boot services to events in the history of a machine.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,10 +19,10 @@ use crate::index::Index;
 use crate::machines::learned_loaders::Loaders;
 use crate::objects::recorder::{Recorder, Subject};
 
-/// Maximum number of machines whose boot stage is kept.
+/// Maximum number of machines whose boot stage is stored.
 const STAGES_MAX: usize = 4096;
 
-/// Observer that records events in the history of the observed machine.
+/// Observer of the boot services that records events in the history of the machine.
 pub struct Observers {
     index: Index,
     recorder: Recorder,
@@ -87,7 +87,7 @@ impl Observers {
         }
     }
 
-    /// Allows all events again for a new network boot, although they repeat those of the last boot.
+    /// Records repeated boot events again, because a new network boot begins.
     fn begin_anew(&self, hardware: &Hardware) {
         self.recorder.begin_anew(&subject(hardware), |reason| reason.starts_with("Asked"));
     }
@@ -179,7 +179,7 @@ impl dhcp::Observer for Observers {
     }
 }
 
-/// True if an operator can act on the reason. The other reasons occur in every boot.
+/// Returns true if a person can act on the reason. The other reasons occur in every boot.
 fn is_worth_telling(reason: DropReason) -> bool {
     !matches!(
         reason,
@@ -213,7 +213,8 @@ impl dhcp::v6::Observer for Observers {
 }
 
 impl Observers {
-    /// Records the event that `event` returns for a known machine, if any.
+    /// Records the event that `event` returns for the known machine with `mac`. An unknown machine
+    /// or `None` records nothing.
     fn with(&self, mac: MacAddr, event: impl FnOnce(&Hardware) -> Option<BootEvent>) {
         let Some(hardware) = self.index.by_mac(mac) else { return };
         if let Some(event) = event(&hardware) {
@@ -221,8 +222,8 @@ impl Observers {
         }
     }
 
-    /// Updates the learned boot loader: with the file that firmware was given, or with a request
-    /// from iPXE.
+    /// Updates the learned boot loader of a machine: `file` is the loader that DHCP sent to its
+    /// firmware, and a DHCP request from iPXE shows that the loader works.
     fn learn(&self, hardware: &Hardware, mac: MacAddr, stage: Stage, file: Option<&str>) {
         let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];
         if stage == Stage::Ipxe {
@@ -312,7 +313,8 @@ fn fetch_moment(event: FetchEvent) -> Option<BootEvent> {
     })
 }
 
-/// Returns the reason why a boot loader named by DHCP is missing, or `None` for any other file.
+/// Returns the reason why a boot loader from the DHCP boot options is missing; `None` for any other
+/// file.
 fn no_loader(file: &str) -> Option<String> {
     let name = file.rsplit('/').next().unwrap_or_default();
     dhcp::BINARIES.iter().any(|(_, loader)| *loader == name).then(|| {

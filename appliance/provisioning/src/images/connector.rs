@@ -1,4 +1,4 @@
-//! HTTP connections to other servers, limited to allowed addresses.
+//! HTTP connector to other servers, limited to allowed addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -19,22 +19,22 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use tokio::net::TcpStream;
 
-/// CA certificates of the operating system. Without this file, as on the box's own firmware, the CA
-/// certificates of Mozilla are used.
+/// CA certificates of the operating system. If the file is missing, as on the box's own firmware,
+/// the CA certificates of Mozilla are used.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// Maximum time to connect to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connector for `http` and `https` URLs.
 pub type Connector = HttpsConnector<CheckedTcp>;
-/// Function that decides if a connection to an address is allowed.
+/// Function that checks if a connection to an address is allowed.
 pub type Check = Arc<dyn Fn(IpAddr) -> Result<(), RefusedAddress> + Send + Sync>;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// TCP connector that checks each address after the name lookup. The check covers the first server,
-/// and each server that a redirect or a registry names.
+/// TCP connector that checks each IP address, also after a DNS lookup. The check covers every
+/// server, including targets of redirects and servers that a registry names.
 #[derive(Clone)]
 pub struct CheckedTcp {
     tcp: HttpConnector<Names>,
@@ -63,8 +63,8 @@ impl tower::Service<Uri> for CheckedTcp {
     }
 }
 
-/// Name service that uses [`resolver`], so that a slow name server does not block other tasks. The
-/// service returns only addresses that the check allows.
+/// DNS resolver that returns only allowed addresses. It uses [`resolver`], so that a slow name
+/// server does not block other tasks.
 #[derive(Clone)]
 pub struct Names(Check);
 
@@ -86,7 +86,7 @@ impl tower::Service<Name> for Names {
     }
 }
 
-/// Returns the allowed addresses, or the first error if none is allowed.
+/// Returns the allowed addresses of `found`, or the first refusal if no address is allowed.
 fn allowed(
     mut found: Vec<SocketAddr>,
     check: impl Fn(IpAddr) -> Result<(), RefusedAddress>,
@@ -106,11 +106,11 @@ fn allowed(
 }
 
 /// Creates a connector for `http` and `https` to the addresses that `check` allows. TLS 1.2 is
-/// enabled because many mirrors and registries do not support TLS 1.3. For TLS 1.2, rustls only has
-/// cipher suites with forward secrecy and authenticated encryption.
+/// enabled, because many mirrors and registries do not support TLS 1.3. The TLS 1.2 cipher suites
+/// of rustls all have forward secrecy and authenticated encryption.
 ///
 /// # Errors
-/// The file `authorities` cannot be read.
+/// The file `authorities` cannot be read or has no certificate.
 pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connector> {
     let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -130,7 +130,8 @@ pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connecto
         .wrap_connector(CheckedTcp { tcp, check }))
 }
 
-/// Returns the CA certificates: those of the owner's file, else of the system, else of Mozilla.
+/// Returns the trusted CA certificates: from the owner's file, else from the system, else from
+/// Mozilla.
 fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCertStore> {
     let Some(file) = authorities.or_else(|| system.is_file().then_some(system)) else {
         return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());

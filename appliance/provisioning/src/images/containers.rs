@@ -1,4 +1,4 @@
-//! Container images that workflows name. The mirror serves their repositories until the workflow
+//! Container images of workflows. The registry mirror serves their repositories until the workflow
 //! ends.
 
 use std::collections::BTreeMap;
@@ -8,25 +8,25 @@ use api::meta::ObjectKey;
 use api::tinkerbell::Workflow;
 use artifact_cache::registry::{Mirror, Reference};
 
-/// Container images by workflow.
+/// Container images of unfinished workflows, with the mirror that serves them.
 pub struct Containers {
     mirror: Mirror,
     named: Mutex<BTreeMap<ObjectKey, Vec<Reference>>>,
 }
 
 impl Containers {
-    /// Creates an empty list for `mirror`.
+    /// Creates a list without workflows for `mirror`.
     pub fn new(mirror: Mirror) -> Self {
         Self { mirror, named: Mutex::default() }
     }
 
-    /// Returns the mirror that serves images to machines.
+    /// Returns the registry mirror that serves the images.
     pub fn mirror(&self) -> &Mirror {
         &self.mirror
     }
 
-    /// Adds or updates a workflow. Images that are built into the agent are included too, although
-    /// no agent requests them.
+    /// Adds or updates a workflow. Images of actions that are built into the agent are included,
+    /// although no agent requests them.
     pub fn put(&self, workflow: &Workflow) {
         let actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
         let images = actions.filter_map(|action| Reference::of_image(&action.image).ok());

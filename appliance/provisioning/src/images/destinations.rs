@@ -1,8 +1,8 @@
-//! Addresses from which the box may download files for machines.
+//! Check of the addresses from which the box may download files for machines.
 //!
-//! The author of a template chooses the URL, and servers may redirect. An unrestricted box would
-//! expose its own loopback services and its management network to the rack. The check therefore
-//! uses the address of the connection, and not the text of a URL.
+//! The author of a template chooses the URL, and servers may redirect. Without a check, the box
+//! would expose its own loopback services and its management network to the rack. The check uses
+//! the address of the connection, not the text of a URL.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use ipnet::IpNet;
 
 use super::routes::Routes;
 
-/// Rule for the allowed addresses of a box. A clone is cheap.
+/// Networks that are allowed in addition to the default route. Clones share the data.
 #[derive(Clone)]
 pub struct Destinations(Arc<[IpNet]>);
 
 impl Destinations {
-    /// Allows `networks` in addition to addresses that are reached by a default route.
+    /// Creates a check that allows `networks`, and all addresses behind an interface with a default
+    /// route.
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks.into())
     }
@@ -25,14 +26,14 @@ impl Destinations {
     /// Checks an address against the current interfaces and routes of the box.
     ///
     /// # Errors
-    /// The error contains the reason as a sentence, and the setting that allows the address if one
-    /// exists.
+    /// The address is not allowed. The error contains the reason as a sentence, with the setting
+    /// that allows the address, if there is one.
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         judge(address, &self.0, is_own, &Routes::read())
     }
 }
 
-/// Checks an address without access to the system.
+/// Checks an address without access to the operating system.
 fn judge(
     address: IpAddr,
     networks: &[IpNet],
@@ -59,7 +60,7 @@ fn judge(
     Ok(())
 }
 
-/// True for loopback, link-local, unspecified, multicast and broadcast addresses.
+/// Returns true for loopback, link-local, unspecified, multicast and broadcast addresses.
 fn is_never_foreign(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(ip) => {
@@ -79,8 +80,8 @@ fn is_never_foreign(address: IpAddr) -> bool {
     }
 }
 
-/// Returns the IPv4 address to which a translator or tunnel sends an IPv6 address: NAT64 (RFC 6052
-/// section 2.1), 6to4 (RFC 3056), and the IPv4-compatible form.
+/// Returns the IPv4 address to which a translator or tunnel forwards an IPv6 address: NAT64 (RFC
+/// 6052 section 2.1), 6to4 (RFC 3056), and IPv4-compatible addresses. `None` for any other address.
 fn carried(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else { return None };
     let ipv4 =
@@ -93,7 +94,7 @@ fn carried(address: IpAddr) -> Option<IpAddr> {
     }
 }
 
-/// True for an address of the box's own interfaces. A socket cannot be bound to any other address.
+/// Returns true for an address of the box itself: a socket can be bound only to such an address.
 fn is_own(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! HTTP handlers for images of the API server.
+//! HTTP handlers of the API server for images.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use status::image::{ImageOperation, ImageRequest};
 
 use super::{ImageError, Images, Inner};
 
-/// Routes of `/apis/tinbox.dev/v1alpha1/images`. A GET returns [`status::image::Images`]. A POST of
-/// an [`ImageRequest`] returns a message.
+/// Returns the routes of `/apis/tinbox.dev/v1alpha1/images`: GET returns [`status::image::Images`];
+/// POST of an [`ImageRequest`] returns a message.
 pub fn router(images: Images) -> Router {
     Router::new().route("/apis/tinbox.dev/v1alpha1/images", get(list).post(act)).with_state(images)
 }
@@ -36,7 +36,7 @@ async fn act(State(images): State<Images>, Json(order): Json<ImageRequest>) -> R
     off_the_runtime(images, act).await
 }
 
-/// Runs `work` on a blocking thread, because it reads the folders of the cache.
+/// Runs `work` on a blocking thread, because `work` reads the folders of the cache.
 async fn off_the_runtime(
     images: Images,
     work: impl FnOnce(&Arc<Inner>) -> Result<Response, ImageError> + Send + 'static,

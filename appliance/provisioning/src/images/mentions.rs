@@ -1,5 +1,5 @@
-//! Files of other servers that the environment of an action mentions, and the replacement of their
-//! URLs. All functions are pure.
+//! Search for URLs of other servers in the environment of an action, and replacement of these URLs.
+//! All functions are pure.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -10,12 +10,12 @@ use artifact_cache::RemoteFile;
 use artifact_cache::registry::{self, Reference};
 use axum::http::Uri;
 
-/// Variables with the URL of a file and with its checksum, for `image2disk` and similar actions and
-/// for `archive2disk`. IMG_SHA256 and IMG_CHECKSUM_URL are extensions of Tinbox.
+/// Variables for the URL of a file and for its checksum, of `image2disk`, similar actions and
+/// `archive2disk`. IMG_SHA256 and IMG_CHECKSUM_URL are extensions of Tinbox.
 const FILES: [(&str, &str); 3] =
     [("IMG_URL", "IMG_SHA256"), ("IMG_CHECKSUM_URL", ""), ("ARCHIVE_URL", "TARFILE_CHECKSUM")];
-/// Action whose IMG_URL is a [`Reference`] instead of a URL. Its REGISTRY_USERNAME means that the
-/// registry needs a user, which the box does not know.
+/// Action whose IMG_URL is a [`Reference`] to an OCI registry instead of a URL. With
+/// REGISTRY_USERNAME, the registry needs credentials, which the box does not have.
 const OCI: &str = "oci2disk";
 const OCI_FILE: &str = "IMG_URL";
 const OCI_USER: &str = "REGISTRY_USERNAME";
@@ -29,8 +29,8 @@ impl OwnNames {
         Self(names.into_iter().map(|name| plain(&name)).collect())
     }
 
-    /// True if a file is on another server: an `http`, `https` or `oci` URL without a user. Its
-    /// host must not be the box, nor a loopback or link-local address.
+    /// Returns true if `url` is a file on another server: an `http`, `https` or `oci` URL without
+    /// user name, whose host is neither the box nor a loopback or link-local address.
     pub fn is_foreign(&self, url: &str) -> bool {
         let Ok(uri) = url.parse::<Uri>() else { return false };
         let Some(authority) = uri.authority() else { return false };
@@ -49,25 +49,25 @@ impl OwnNames {
     }
 }
 
-/// Returns the IP address if the host of a URL is one.
+/// Returns the host of a URL if it is an IP address; otherwise `None`.
 pub fn address(url: &str) -> Option<IpAddr> {
     let uri: Uri = url.parse().ok()?;
     plain(uri.host()?).parse().ok()
 }
 
-/// Returns the normalized form of a host.
+/// Returns a host in lower case without brackets, and an IPv4-mapped address as IPv4.
 fn plain(host: &str) -> String {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     host.parse::<IpAddr>().map_or(host, |ip| ip.to_canonical().to_string())
 }
 
-/// True if the action of `image` reads its files from a registry.
+/// Returns true if the action of `image` reads its files from an OCI registry.
 pub fn reads_registry(image: &str) -> bool {
     serve::repository(image) == OCI
 }
 
-/// Returns the file that `entry` of an environment (`KEY=value` each) mentions. With `is_oci`, the
-/// value is a registry reference.
+/// Returns the remote file of one `entry` (`KEY=value`) of an environment; `None` if the entry has
+/// none. With `is_oci`, the value is a registry reference.
 fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Option<RemoteFile> {
     let (key, url) = entry.split_once('=')?;
     let (_, checksum) = FILES.into_iter().find(|(name, _)| *name == key)?;
@@ -85,7 +85,8 @@ fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Op
     Some(RemoteFile { url, checksum })
 }
 
-/// Returns the URL of a file in a registry that needs no user.
+/// Returns the `oci` URL of a registry reference; `None` if the reference is invalid or needs a
+/// user.
 fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
     let reference = reference.strip_prefix(registry::SCHEME).unwrap_or(reference);
     let is_anybodys = user.is_none_or(str::is_empty);
@@ -93,7 +94,7 @@ fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
     good.then(|| format!("{}{reference}", registry::SCHEME))
 }
 
-/// Returns each file of another server that a rendered workflow mentions, without duplicates.
+/// Returns all remote files that a rendered workflow mentions, without duplicates.
 pub fn of_workflow(own: &OwnNames, status: &WorkflowStatus) -> Vec<RemoteFile> {
     let mut all: Vec<RemoteFile> = Vec::new();
     for task in &status.tasks {
@@ -111,8 +112,8 @@ pub fn of_workflow(own: &OwnNames, status: &WorkflowStatus) -> Vec<RemoteFile> {
     all
 }
 
-/// Returns the environment of an action. The URLs of other servers are replaced by the result of
-/// `place`, and stay unchanged if it returns `None`.
+/// Returns the environment of an action with the URL of each remote file replaced by the result of
+/// `place`. For `None`, the URL stays unchanged.
 pub fn rewritten(
     own: &OwnNames,
     image: &str,

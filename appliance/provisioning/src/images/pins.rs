@@ -1,4 +1,4 @@
-//! Pinned images in `STATE/image-pins`, one line `DIGEST URL` for each, with a dash for an unknown
+//! Pinned images in `STATE/image-pins`, one line `DIGEST URL` per pin, with a dash for an unknown
 //! value. The file is not in the cache volume, which may be lost.
 
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ const MAX_PINS: usize = 256;
 const MAX_URL: usize = 2048;
 const UNKNOWN: &str = "-";
 
-/// Pin of one image. At least one of the two fields is known.
+/// Pin of one image. At least one field is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// Digest of the file, or `None` until the file was downloaded.
+    /// Digest of the file; `None` until the first download is complete.
     pub digest: Option<Digest>,
-    /// URL from which the file is downloaded.
+    /// URL of the file; `None` if only the digest is known.
     pub url: Option<String>,
 }
 
 impl Pin {
-    /// Returns the file to download if it is not in the cache, or `None` without a URL.
+    /// Returns the file to download if it is not in the cache; `None` without a URL.
     pub fn wanted(&self) -> Option<RemoteFile> {
         let checksum = self.digest.map(Checksum::Sha256);
         self.url.clone().map(|url| RemoteFile { url, checksum })
@@ -47,14 +47,14 @@ impl Pin {
     }
 }
 
-/// List of pins, stored in the state folder.
+/// Pins, stored in the state folder.
 pub struct Pins {
     state: PathBuf,
     list: Vec<Pin>,
 }
 
 impl Pins {
-    /// Reads the pins of an earlier run.
+    /// Reads the stored pins; a missing file means no pins.
     pub fn open(state: &Path) -> anyhow::Result<Self> {
         let file = state.join(FILE);
         let text = match std::fs::read_to_string(&file) {
@@ -72,7 +72,8 @@ impl Pins {
         &self.list
     }
 
-    /// Adds a pin and writes the file.
+    /// Adds a pin and stores the list. An error means that the URL is invalid, the list is full, or
+    /// the file cannot be written.
     pub fn add(&mut self, pin: Pin) -> anyhow::Result<()> {
         let long = pin.url.as_ref().is_some_and(|url| url.len() > MAX_URL || !is_one_line(url));
         anyhow::ensure!(!long, "a URL of an image has at most {MAX_URL} printable characters");
@@ -85,7 +86,7 @@ impl Pins {
         self.replace(list)
     }
 
-    /// Sets the digest of the pins with this URL after the download.
+    /// Sets the digest of the pins with the URL `url` after a download.
     pub fn learn(&mut self, url: &str, digest: Digest) -> anyhow::Result<()> {
         let mut list = self.list.clone();
         let unknown = |pin: &&mut Pin| pin.digest.is_none() && pin.url.as_deref() == Some(url);
@@ -93,7 +94,7 @@ impl Pins {
         self.replace(list)
     }
 
-    /// Removes the pins that `is_it` selects. Returns true if any were removed.
+    /// Removes the pins that `is_it` selects. Returns true if at least one was removed.
     pub fn drop_if(&mut self, is_it: impl Fn(&Pin) -> bool) -> anyhow::Result<bool> {
         let list: Vec<Pin> = self.list.iter().filter(|pin| !is_it(pin)).cloned().collect();
         let some = list.len() < self.list.len();

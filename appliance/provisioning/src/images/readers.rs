@@ -1,5 +1,5 @@
-//! Access check for cached files. A machine may read a file if its unfinished workflow mentions the
-//! file.
+//! Access check for cached files. A machine may read a file if one of its unfinished workflows
+//! mentions the file.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use stdx::MacAddr;
 use super::{Inner, Mention};
 use crate::index::Index;
 
-/// Finds the machine of an address, and the files that its workflows mention.
+/// Access check by the machine of an address and the files that its workflows mention.
 pub struct MentionReaders {
     images: Arc<Inner>,
     index: Index,
@@ -38,7 +38,7 @@ impl Readers for MentionReaders {
     }
 }
 
-/// True if the workflow, or one of its tasks, is for this machine.
+/// Returns true if the workflow of `mention`, or one of its tasks, is for the machine.
 fn is_of(
     mention: &Mention,
     machine: Option<&Hardware>,

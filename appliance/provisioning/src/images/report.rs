@@ -45,7 +45,7 @@ pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pi
     Images { capacity: space.capacity, used: space.used, warning, items }
 }
 
-/// Workflows with the files that they mention. The flag is true for an unfinished workflow.
+/// Workflows with the files that they mention. The flag is true if the workflow is unfinished.
 struct Users<'a>(Vec<(String, bool, &'a [RemoteFile])>);
 
 impl<'a> Users<'a> {
@@ -61,7 +61,8 @@ impl<'a> Users<'a> {
         users.map(|(name, ..)| name.clone()).collect()
     }
 
-    /// Returns the digests of files in the cache by key. Each file is looked up once.
+    /// Returns the digests of the mentioned files in the cache, by file key. Each file is looked up
+    /// once.
     fn digests(&self, cache: &Cache) -> BTreeMap<String, Digest> {
         let mut digests = BTreeMap::new();
         for wanted in self.0.iter().flat_map(|(_, _, files)| *files) {
@@ -112,7 +113,7 @@ fn missing(wanted: &RemoteFile, cache: &Cache) -> Image {
     }
 }
 
-/// Reports a complete file. `place` counts the files that may be evicted.
+/// Returns the image of a complete file. `place` is the number of evictable files so far.
 fn whole(file: &CachedFile, place: &mut u32) -> Image {
     let goes = if file.may_go() {
         *place += 1;
@@ -135,7 +136,8 @@ fn whole(file: &CachedFile, place: &mut u32) -> Image {
     }
 }
 
-/// Returns a warning for the owner if the partition is nearly full, or an empty string.
+/// Returns a warning for the owner if the cache's partition is nearly full, otherwise an empty
+/// text.
 fn warning(space: Space, held: &[CachedFile]) -> String {
     let (percent, line) = (space.percent(), eviction::REFUSE_PERCENT);
     if percent >= line {

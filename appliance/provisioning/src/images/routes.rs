@@ -1,21 +1,21 @@
-//! Main routing table of the kernel, used to find the interface for an address.
+//! Reader of the kernel's main routing table, to find the interface for an address.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// IPv4 table with the columns interface, destination, gateway, flags, …, metric, mask. Numbers are
-/// hexadecimal, and addresses have the byte order of the machine.
+/// IPv4 routes with the columns interface, destination, gateway, flags, …, metric, mask. Numbers
+/// are hexadecimal, and addresses have the byte order of the CPU.
 const IPV4: &str = "/proc/net/route";
-/// IPv6 table with the columns destination, prefix length, …, metric, …, flags, interface. Numbers
+/// IPv6 routes with the columns destination, prefix length, …, metric, …, flags, interface. Numbers
 /// are hexadecimal.
 const IPV6: &str = "/proc/net/ipv6_route";
-/// Route flags of `linux/route.h`.
+/// Route flags of `linux/route.h`: usable route, and reject route.
 const RTF_UP: u32 = 0x0001;
 const RTF_REJECT: u32 = 0x0200;
 
-/// Routes that are up and not blocked.
+/// Usable routes, without reject routes.
 #[derive(Debug, Default)]
 pub struct Routes(Vec<Route>);
 
@@ -27,20 +27,21 @@ struct Route {
 }
 
 impl Routes {
-    /// Reads the tables of the kernel. An unreadable table counts as empty, because the kernel then
-    /// connects to no address either.
+    /// Reads the routes of the kernel. An unreadable table counts as empty, because the kernel then
+    /// has no route to any address.
     pub fn read() -> Self {
         let text = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self::parse(&text(IPV4), &text(IPV6))
     }
 
-    /// Parses the two tables of the kernel.
+    /// Parses the IPv4 and the IPv6 table of the kernel.
     pub fn parse(ipv4: &str, ipv6: &str) -> Self {
         let ipv4 = ipv4.lines().skip(1).filter_map(ipv4_route);
         Self(ipv4.chain(ipv6.lines().filter_map(ipv6_route)).collect())
     }
 
-    /// Returns the interface for an address, unless a default route uses that interface.
+    /// Returns the interface for an address; `None` if a default route uses this interface, or no
+    /// route matches.
     pub fn beside_default(&self, address: IpAddr) -> Option<&str> {
         let is_default = |route: &&Route| route.to.prefix_len() == 0;
         let default: BTreeSet<&str> =

@@ -1,5 +1,5 @@
-//! Claims of objects to addresses and other names. Several objects may claim one name, and the
-//! first by rank owns it.
+//! Claims of Hardware to names such as addresses. If several Hardware claim a name, the claimant
+//! with the lowest rank owns the name.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,11 +7,11 @@ use std::hash::Hash;
 use api::meta::ObjectKey;
 use jiff::Timestamp;
 
-/// Rank of a claim, lowest first. A record by a person ranks before an enrolled one, then the older
-/// before the newer one. Equal ages are ordered by name.
+/// Rank of a claimant, lowest first: a Hardware of a person before an enrolled Hardware, then the
+/// older before the newer, then by name.
 pub type Claimant = (bool, Option<Timestamp>, ObjectKey);
 
-/// Claims to one kind of name.
+/// Claimants of each name of one kind, in the order of their ranks.
 pub struct Claims<K>(HashMap<K, Vec<Claimant>>);
 
 impl<K> Default for Claims<K> {
@@ -21,12 +21,13 @@ impl<K> Default for Claims<K> {
 }
 
 impl<K: Eq + Hash> Claims<K> {
-    /// Returns the owner of a name.
+    /// Returns the owner of a name; `None` if unclaimed.
     pub fn owner(&self, name: &K) -> Option<&ObjectKey> {
         self.0.get(name)?.first().map(|(.., key)| key)
     }
 
-    /// Adds a claim. Returns all claimants if the claim is new and conflicts with another one.
+    /// Adds a claim. Returns all claimants if the claim is new and in conflict, otherwise an empty
+    /// slice.
     pub fn add(&mut self, name: K, claimant: &Claimant) -> &[Claimant] {
         let claimants = self.0.entry(name).or_default();
         match claimants.binary_search(claimant) {
@@ -38,7 +39,7 @@ impl<K: Eq + Hash> Claims<K> {
         }
     }
 
-    /// Returns the names with several claims: one item for each claimant that is not the owner.
+    /// Returns the conflicts: name, owner and other claimant, with one item per other claimant.
     pub fn contested(&self) -> impl Iterator<Item = (&K, &ObjectKey, &ObjectKey)> {
         let several = self.0.iter().filter(|(_, claimants)| claimants.len() > 1);
         several.flat_map(|(name, claimants)| {
@@ -47,7 +48,7 @@ impl<K: Eq + Hash> Claims<K> {
         })
     }
 
-    /// Removes a claim and keeps the others.
+    /// Removes one claim to a name.
     pub fn remove(&mut self, name: &K, claimant: &Claimant) {
         let Some(claimants) = self.0.get_mut(name) else { return };
         claimants.retain(|other| other != claimant);

@@ -1,4 +1,4 @@
-//! Conflicts: names that several Hardware claim.
+//! Conflicts: addresses and agent IDs that several Hardware contain.
 
 use std::fmt::Display;
 
@@ -7,21 +7,21 @@ use api::meta::ObjectKey;
 use super::Index;
 use super::claims::Claimant;
 
-/// Conflict of two Hardware that claim one name.
+/// Conflict of two Hardware with the same address or agent ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contested {
-    /// Kind of the name: a MAC, an address or an agent ID.
+    /// Kind of the value: `MAC`, `address` or `agent ID`.
     pub what: &'static str,
-    /// Value of the contested name.
+    /// Address or agent ID in conflict.
     pub name: String,
-    /// Hardware that owns the name in the index.
+    /// Hardware that the box uses for the value.
     pub owner: ObjectKey,
-    /// Hardware whose claim is ignored.
+    /// Hardware that the box ignores for the value.
     pub other: ObjectKey,
 }
 
 impl Contested {
-    /// Returns the conflict between the first and the last of several claimants.
+    /// Returns the conflict between the first and the last claimant; `None` for fewer than two.
     pub(super) fn of(
         what: &'static str,
         name: &dyn Display,
@@ -34,7 +34,7 @@ impl Contested {
 }
 
 impl Index {
-    /// Returns all MACs and addresses that several Hardware claim, sorted.
+    /// Returns all conflicts of MAC and IP addresses, sorted.
     pub fn contested(&self) -> Vec<Contested> {
         let tables = self.read();
         let of = |what, name: String, owner: &ObjectKey, other: &ObjectKey| Contested {

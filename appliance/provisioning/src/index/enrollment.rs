@@ -8,12 +8,12 @@ use controllers::enrollment::may_enroll;
 use super::Index;
 
 impl Index {
-    /// True if a rule set may create a workflow for the machine.
+    /// Returns true if a rule set may create a workflow for the machine.
     pub fn may_enroll(&self, hardware: &Hardware) -> bool {
         may_enroll(hardware, self.runs.concern(&hardware.key()))
     }
 
-    /// Returns all machines, in no order.
+    /// Returns all machines, in any order.
     pub fn all_hardware(&self) -> Vec<Arc<Hardware>> {
         self.read().hardware.values().cloned().collect()
     }

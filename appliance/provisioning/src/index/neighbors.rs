@@ -1,4 +1,4 @@
-//! IPv4 neighbor entries of the kernel.
+//! Reader of the kernel's IPv4 neighbor table (ARP).
 
 use std::net::Ipv4Addr;
 
@@ -10,8 +10,8 @@ const TABLE: &str = "/proc/net/arp";
 /// Flag of a complete entry (`ATF_COM` of `linux/if_arp.h`).
 const COMPLETE: u32 = 2;
 
-/// Returns the hardware address for an IPv4 address from the ARP table. The entry exists if the
-/// kernel resolved the address recently, which is always true for the sender of a request.
+/// Returns the hardware address for an IPv4 address from the ARP table; `None` without a complete
+/// entry. The sender of a recent request always has an entry.
 pub fn hardware_address(address: Ipv4Addr) -> Option<MacAddr> {
     find(&std::fs::read_to_string(TABLE).ok()?, address)
 }

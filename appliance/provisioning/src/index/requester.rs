@@ -8,19 +8,19 @@ use stdx::MacAddr;
 
 use super::Index;
 
-/// Sender of a request, by its source address and the kernel's neighbor table.
+/// Sender of a request, found by source address and the kernel's neighbor table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Requester {
-    /// Known machine, identified by MAC or by address.
+    /// Known machine, found by MAC or IP address.
     Machine(Arc<Hardware>),
-    /// Another NIC that uses the address of a known machine.
+    /// NIC that is in no Hardware, but uses the IP address of the known machine.
     OtherNic(Arc<Hardware>, MacAddr),
-    /// No known machine uses the address.
+    /// No known machine has the MAC or the IP address.
     Unknown,
 }
 
 impl Requester {
-    /// Returns the machine, or `None` for another NIC or an unknown machine.
+    /// Returns the known machine; `None` for [`Self::OtherNic`] and [`Self::Unknown`].
     pub fn machine(self) -> Option<Arc<Hardware>> {
         match self {
             Self::Machine(hardware) => Some(hardware),
@@ -30,9 +30,9 @@ impl Requester {
 }
 
 impl Index {
-    /// Returns the sender of a request from this address. On the box's own IPv4 links the hardware
-    /// address decides, as for boot scripts ([`netboot::Reader`]). On other links the record or the
-    /// lease of the address decides.
+    /// Returns the sender of a request from `address`. On the box's own IPv4 links the hardware
+    /// address decides, as for boot scripts ([`netboot::Reader`]). On other links the Hardware or
+    /// the lease with the IP address decides.
     pub fn requester(&self, address: IpAddr) -> Requester {
         let neighbor = self.neighbour(address);
         let by_mac = neighbor.and_then(|mac| self.by_mac(mac));

@@ -1,4 +1,4 @@
-//! Workflow progress for the status view, in addition to the data of the boot path.
+//! Workflow progress for the status view. (The boot services use [`Index::runs`].)
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::Index;
 pub struct WorkflowProgress {
     /// State and progress of the workflow.
     pub work: Work,
-    /// ID of the running action, or empty if none is running.
+    /// ID of the running action; empty if no action runs.
     pub running: String,
 }
 
@@ -52,8 +52,7 @@ impl Index {
         tables.courses.iter().map(|(key, course)| (key.clone(), Arc::clone(course))).collect()
     }
 
-    /// Sets the power state that a management controller reports. Values other than `on` and `off`
-    /// count as unknown.
+    /// Sets the power state that a BMC reported: any value except `on` and `off` counts as unknown.
     pub fn put_power(&self, key: ObjectKey, state: Option<&str>) {
         let power = match state {
             Some("on") => Power::On,
@@ -63,7 +62,7 @@ impl Index {
         self.write().powers.insert(key, power);
     }
 
-    /// Returns the power state of a machine by the name of its bmc Machine.
+    /// Returns the last power state of the bmc Machine `key`.
     pub fn power(&self, key: &ObjectKey) -> Power {
         self.read().powers.get(key).copied().unwrap_or_default()
     }

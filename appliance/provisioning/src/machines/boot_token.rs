@@ -1,9 +1,8 @@
 //! Boot tokens of agents. The box writes a token into the kernel command line for one boot of one
-//! machine and one workflow. A token cannot be made without the box's key.
+//! machine and one workflow. Only the box can create tokens, with its key.
 //!
-//! A token consists of a nonce and a keyed digest (HMAC-SHA-256) of the nonce, the agent and the
-//! workflow. The box therefore keeps no record of issued tokens, and a restart of the box
-//! invalidates none.
+//! A token consists of a nonce and the HMAC-SHA-256 of nonce, agent and workflow. The box therefore
+//! stores no issued tokens, and tokens stay valid after a restart of the box.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,17 +19,17 @@ const FILE: &str = "boot-token.key";
 const KEY_BYTES: usize = 32;
 /// Length of a nonce in bytes.
 const NONCE_BYTES: usize = 12;
-/// Nonce of the token on a boot medium. The same token is used in every boot, because a medium is
-/// read in parts.
+/// Nonce of the token on a boot medium. All boots use the same token, because a medium is read in
+/// parts, which must not differ.
 const MEDIUM: &str = "medium";
 
-/// File that binds each token to one boot.
+/// File in the state folder with the boot of each token.
 const BOUND: &str = "bound-boots";
-/// Minimum time between two writes, so that machines which boot together need one write.
+/// Minimum time between two writes, so that machines that boot together cause one write.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// Restores the boots that tokens are bound to. An unreadable file binds no token, and each token
-/// is bound again at its next use.
+/// Restores the bindings of tokens to boots. After an unreadable file, each token is bound again at
+/// its next use.
 pub fn restore(service: &Service, state: &Path) {
     match std::fs::read_to_string(state.join(BOUND)) {
         Ok(text) => service.boots().restore(&text),
@@ -39,7 +38,7 @@ pub fn restore(service: &Service, state: &Path) {
     }
 }
 
-/// Writes each change of the token bindings to `STATE/bound-boots`. Never returns.
+/// Writes the bindings of tokens to boots to `STATE/bound-boots` after each change. Never returns.
 pub async fn keep(service: Arc<Service>, state: PathBuf) {
     loop {
         service.boots().changed().await;
@@ -56,17 +55,18 @@ pub async fn keep(service: Arc<Service>, state: PathBuf) {
     }
 }
 
-/// Issuer and verifier of boot tokens.
+/// Issuer and verifier of boot tokens, with the secret key.
 #[derive(Clone)]
 pub struct BootTokens([u8; KEY_BYTES]);
 
 impl BootTokens {
-    /// Uses an existing key, as tests do.
+    /// Creates an issuer with the given key, for tests.
     pub fn with_key(key: [u8; 32]) -> Self {
         Self(key)
     }
 
-    /// Reads the key from `STATE/boot-token.key`. Creates the file at the first start.
+    /// Reads the key from `STATE/boot-token.key`; creates the file at the first start. An error
+    /// means that the file cannot be read or written, or has a wrong length.
     pub fn ensure(state: &Path) -> anyhow::Result<Self> {
         let path = state.join(FILE);
         match std::fs::read(&path) {
@@ -86,8 +86,8 @@ impl BootTokens {
         Ok(Self(key))
     }
 
-    /// Returns a token of an agent for one workflow, given by its UID. Each boot gets a new token,
-    /// except that a medium always has the same one.
+    /// Returns a token for an agent and a workflow UID. With [`TokenUse::OneBoot`] each call
+    /// returns a new token, with [`TokenUse::EveryBoot`] always the same.
     pub fn token(&self, kind: TokenUse, agent_id: &str, workflow_uid: &str) -> String {
         let nonce = match kind {
             TokenUse::OneBoot => stdx::random_hex(NONCE_BYTES),
@@ -98,8 +98,8 @@ impl BootTokens {
         format!("{nonce}.{}", stdx::hex(&mac))
     }
 
-    /// Returns the use of a token if the box issued it to this agent for this workflow. The
-    /// verification takes constant time.
+    /// Returns the use of a token; `None` if the box did not issue the token to this agent for this
+    /// workflow. The HMAC is compared in constant time.
     pub fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse> {
         let (nonce, mac) = match token.split_once('.') {
             Some((nonce, mac)) => (format!("{nonce}\n"), mac),
@@ -111,7 +111,7 @@ impl BootTokens {
         Some(if nonce.trim_end() == MEDIUM { TokenUse::EveryBoot } else { TokenUse::OneBoot })
     }
 
-    /// Computes the digest. `nonce` is empty for tokens of earlier releases.
+    /// Computes the HMAC of a token. `nonce` is empty for tokens of earlier releases.
     fn mac(&self, nonce: &str, agent_id: &str, workflow_uid: &str) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");

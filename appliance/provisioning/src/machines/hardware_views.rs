@@ -18,19 +18,19 @@ use crate::machines::boot_token::BootTokens;
 use crate::machines::learned_loaders::Loaders;
 use crate::machines::preserve;
 
-/// Directory of machines for the boot services, on top of the index.
+/// Implementation of the boot services' directories of machines, based on the index.
 pub struct HardwareViews {
-    /// Index of machines by address and agent.
+    /// Index of machines by address and agent ID.
     pub index: Index,
     /// Issuer of the agents' boot tokens.
     pub tokens: BootTokens,
-    /// Certificate pin by which agents recognize the box.
+    /// Certificate pin, by which agents authenticate the box.
     pub pin: Pin,
     /// Configuration with addresses and boot settings.
     pub config: Arc<Config>,
     /// Clock for the age of a finished workflow.
     pub clock: Arc<dyn Clock>,
-    /// Boot loader that works on each machine.
+    /// Learned boot loader of each machine.
     pub loaders: Arc<Loaders>,
 }
 
@@ -137,8 +137,8 @@ fn allowed(interface: &Interface) -> dhcp::Netboot {
     }
 }
 
-/// Builds the reservation of an interface. Without a valid IPv4 address and netmask, the address
-/// comes from a pool.
+/// Converts an interface to its DHCP reservation. Without a valid IPv4 address and netmask, the
+/// address comes from a pool.
 fn reservation(interface: &Interface, mac: MacAddr) -> Option<Reservation> {
     let from = interface.dhcp.as_ref()?;
     let ip = from.ip.as_ref();
@@ -173,7 +173,8 @@ fn reservation(interface: &Interface, mac: MacAddr) -> Option<Reservation> {
 }
 
 impl HardwareViews {
-    /// Returns the interface of a machine with this address, by its record or by a lease.
+    /// Returns the MAC address of the machine's interface with the address `address`, by its
+    /// Hardware, a lease or ARP.
     fn interface_of(&self, hardware: &Hardware, address: IpAddr) -> Option<MacAddr> {
         let reserved = interface_at(hardware, address).map(|(mac, _)| mac);
         reserved.or_else(|| {
@@ -182,15 +183,15 @@ impl HardwareViews {
         })
     }
 
-    /// Returns the address of an interface, by its record or by a lease.
+    /// Returns the address of the interface `mac`, by its Hardware or by a lease.
     fn address_of(&self, hardware: &Hardware, mac: MacAddr) -> Option<IpAddr> {
         let reserved = hardware.spec.interface(mac).and_then(|it| it.dhcp.as_ref()?.ip.as_ref());
         let reserved = reserved.and_then(|ip| ip.address.parse().ok());
         reserved.or_else(|| self.index.lease_of(mac))
     }
 
-    /// Returns all addresses from which an interface may send requests: its own one, and the IPv6
-    /// address derived from it.
+    /// Returns all addresses from which an interface may send requests: its address, and the IPv6
+    /// address derived from an IPv4 address.
     fn addresses_of(&self, hardware: &Hardware, mac: MacAddr) -> Vec<IpAddr> {
         let own = self.address_of(hardware, mac);
         let twin = match own {
@@ -200,7 +201,7 @@ impl HardwareViews {
         own.into_iter().chain(twin).collect()
     }
 
-    /// Returns the box's address on the network of an interface.
+    /// Returns the box's IPv4 address on the network of the interface `mac`.
     fn server_of(&self, hardware: &Hardware, mac: MacAddr) -> Ipv4Addr {
         let address = match self.address_of(hardware, mac) {
             Some(IpAddr::V4(address)) => Some(address),
@@ -209,7 +210,7 @@ impl HardwareViews {
         self.config.address_near(address)
     }
 
-    /// Returns the box's address on the network of an agent's machine.
+    /// Returns the box's IPv4 address on the network of the agent's machine.
     pub fn server_of_agent(&self, agent_id: &str) -> Ipv4Addr {
         let server = || {
             let hardware = self.index.by_agent(agent_id)?;
@@ -234,8 +235,8 @@ impl HardwareViews {
         Some(medium)
     }
 
-    /// Returns the boot of an unknown machine on a network with enrollment: the agent, which
-    /// reports the machine's hardware.
+    /// Returns the boot settings of unknown machines on a network with enrollment. They start the
+    /// agent, which reports the machine's hardware.
     fn unknown_machine_boot(&self) -> AgentBoot {
         let server = self.config.address_near(None);
         AgentBoot {

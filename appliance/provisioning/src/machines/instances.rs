@@ -1,4 +1,4 @@
-//! View of a Hardware for its installed system, served as instance metadata.
+//! View of a Hardware as instance metadata for its installed system.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use metadata::{Instance, OperatingSystem, Provisioning, Route, Unmatched};
 use crate::index::Requester;
 use crate::machines::hardware_views::HardwareViews;
 
-/// Prefix of annotations that the machine may read about itself: `meta-data.tinbox.dev/role` is `{{
-/// ds.meta_data.role }}`.
+/// Prefix of annotations that the machine can read as metadata. cloud-init reads the annotation
+/// `meta-data.tinbox.dev/role` as `ds.meta_data.role`.
 const EXTRA: &str = "meta-data.tinbox.dev/";
-/// Valid VLAN IDs of a tagged frame (IEEE 802.1Q, 9.6).
+/// VLAN IDs that a tagged frame may have (IEEE 802.1Q, 9.6).
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 
 impl metadata::Instances for HardwareViews {
@@ -44,7 +44,7 @@ impl HardwareViews {
     }
 }
 
-/// True if the machine boots a custom system from the network instead of the agent.
+/// Returns true if the machine boots a custom iPXE script from the network instead of the agent.
 fn boots_from_network(hardware: &Hardware) -> bool {
     let netboots = hardware.spec.interfaces.iter().filter_map(|it| it.netboot.as_ref());
     let mut allowed = netboots.filter(|netboot| netboot.allow_pxe == Some(true));
@@ -68,8 +68,8 @@ fn provisioning(underway: bool, ended: Option<End>, now: Timestamp) -> Provision
     }
 }
 
-/// Builds the instance of a machine. `asked` is the address of the request, if it was found by
-/// address.
+/// Builds the instance metadata of a machine. `asked` is the source address of the request; its
+/// interface comes first.
 fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
     let spec = &hardware.spec;
     let metadata = spec.metadata.clone().unwrap_or_default();
@@ -119,8 +119,8 @@ fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
     }
 }
 
-/// Converts one interface. Returns `None` without a hardware address, because nothing else
-/// identifies the interface.
+/// Converts one interface; `None` without a MAC address, because no other field identifies the
+/// interface.
 fn interface(from: &Interface) -> Option<metadata::Interface> {
     let dhcp = from.dhcp.as_ref()?;
     let routes = dhcp.classless_static_routes.iter();
@@ -143,8 +143,8 @@ fn interface(from: &Interface) -> Option<metadata::Interface> {
     })
 }
 
-/// Returns the reserved address with its prefix length. Returns `None` without an address or a
-/// valid netmask. For IPv6, the netmask may be a prefix length.
+/// Returns the reserved address with its prefix length; `None` without a valid address and netmask.
+/// For IPv6, the netmask may be a prefix length.
 fn address(dhcp: &Dhcp) -> Option<IpNet> {
     let ip = dhcp.ip.as_ref()?;
     let address: IpAddr = ip.address.parse().ok()?;

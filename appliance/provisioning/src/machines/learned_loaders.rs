@@ -1,5 +1,5 @@
-//! Boot loader that works on each machine. The loader is learned from the boots of a machine and
-//! stored in its Hardware.
+//! Boot loader that works on each machine. The box learns the loader from boots of the machine and
+//! stores the result in the Hardware.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 /// Annotation of the Hardware with the learned loader.
 const ANNOTATION: &str = "tinbox.dev/loader";
-/// Maximum number of machines in memory.
+/// Maximum number of machines whose loader is in memory.
 const MACHINES_MAX: usize = 16_384;
-/// Maximum number of results that wait to be written. Further results are learned again at the next
-/// boot.
+/// Maximum number of loaders that wait to be stored. Further loaders are dropped, and learned again
+/// at the next boot.
 const LESSONS_MAX: usize = 64;
 
 /// Learned loader of one machine.
@@ -26,7 +26,7 @@ pub struct LearnedLoader {
 }
 
 impl LearnedLoader {
-    /// Returns the Hardware to which the loader belongs.
+    /// Returns the key of the machine's Hardware.
     pub fn hardware(&self) -> &api::meta::ObjectKey {
         &self.hardware
     }
@@ -37,14 +37,14 @@ impl LearnedLoader {
     }
 }
 
-/// Learning state of all machines.
+/// Boot loaders of all machines, in memory.
 pub struct Loaders {
     machines: Mutex<HashMap<MacAddr, Fallback>>,
     lessons: mpsc::Sender<LearnedLoader>,
 }
 
 impl Loaders {
-    /// Creates an empty state. Learned loaders are sent to the returned receiver.
+    /// Creates an empty state. The receiver gets each learned loader.
     pub fn new() -> (Self, mpsc::Receiver<LearnedLoader>) {
         let (lessons, receiver) = mpsc::channel(LESSONS_MAX);
         (Self { machines: Mutex::default(), lessons }, receiver)
@@ -54,13 +54,13 @@ impl Loaders {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the boot loader for a machine, if one is known.
+    /// Returns the file name of a machine's boot loader; `None` if unknown.
     pub fn learned(&self, mac: MacAddr) -> Option<String> {
         self.machines().get(&mac).map(|fallback| fallback.loader().to_owned())
     }
 
-    /// Records that firmware requested a boot loader. `first` is the default. Returns the failed
-    /// loader and the next one if the loader changes.
+    /// Records that firmware requested a boot loader. `first` is the default loader. If the box
+    /// changes the loader, returns the failed loader and the next.
     pub fn asked(
         &self,
         hardware: &Hardware,
@@ -81,12 +81,12 @@ impl Loaders {
         self.next(hardware, mac, Event::Fetched(file), now);
     }
 
-    /// Records a request from the machine's iPXE, which means that the loader works.
+    /// Records a DHCP request from iPXE, which shows that the boot loader works.
     pub fn spoke(&self, hardware: &Hardware, mac: MacAddr, now: Instant) {
         self.next(hardware, mac, Event::Ipxe, now);
     }
 
-    /// Applies an event. Returns the failed loader and the next one if the loader changes.
+    /// Applies an event. If the box changes the loader, returns the failed loader and the next.
     fn next(
         &self,
         hardware: &Hardware,
@@ -111,8 +111,8 @@ impl Loaders {
     }
 }
 
-/// Returns the learned state from the Hardware, or an initial one. Returns `None` for firmware with
-/// only one loader.
+/// Returns the state that the Hardware stores, or an initial state; `None` for firmware with only
+/// one loader.
 fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
     let kept = hardware.metadata.annotations.get(ANNOTATION);
     let row = [EFI, BIOS].into_iter().find(|row| row.contains(&first))?;
@@ -123,7 +123,7 @@ fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
     Some(kept.unwrap_or_else(|| Fallback::new(row, first)))
 }
 
-/// Writes learned loaders to the Hardware of their machines.
+/// Stores each received loader in the Hardware of its machine. Returns after the sender is dropped.
 pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<LearnedLoader>) {
     while let Some(LearnedLoader { hardware, learned }) = lessons.recv().await {
         let Ok(mut object) = objects.get(HARDWARE, &hardware).await else { continue };

@@ -1,21 +1,21 @@
-//! Disks of a machine that no action may write, passed from the Hardware to the agent's kernel
+//! Disks that no action may write. The box passes them from the Hardware to the agent on the kernel
 //! command line.
 
 use std::collections::BTreeMap;
 
-/// Annotation of a Hardware: disk selectors as actions accept them (`/dev/sdb`,
-/// `serialNumber=S4EV,model=Samsung`), separated by `;` or line feeds.
+/// Annotation of a Hardware with disk selectors (`/dev/sdb`, `serialNumber=S4EV,model=Samsung`), as
+/// in actions, separated by `;` or line feeds.
 pub const ANNOTATION: &str = "tinbox.dev/preserve-disks";
 /// Name of the kernel argument that the agent reads.
 const ARGUMENT: &str = "tinbox.preserve";
-/// Maximum length of the list in bytes. The kernel reads 2048 bytes of the whole command line.
+/// Maximum length of the disk list in bytes. The kernel reads 2048 bytes of the whole command line.
 const LIST_BYTES: usize = 768;
-/// Value for a list that a command line cannot carry. No valid selector has this form, so the agent
-/// refuses to start and reports the reason. An unreadable policy must not count as no policy.
+/// Value for a list that does not fit on a command line. The value is not a valid selector, so the
+/// agent refuses to start and reports the reason. An unreadable list must not count as empty.
 const UNREADABLE: &str = "unreadable-annotation";
 
-/// Returns the kernel argument for a machine with these annotations, or `None` if it preserves no
-/// disks.
+/// Returns the kernel argument for a machine with these annotations; `None` without disks to
+/// preserve.
 pub fn argument(annotations: &BTreeMap<String, String>) -> Option<String> {
     let list = annotations.get(ANNOTATION)?;
     let selectors: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Board with the current state of each network's services for the status view.
+//! Board with the current state of each network service, for the status view.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use api::network::{Mode, Network, NetworkStatus, Phase};
 use jiff::Timestamp;
 
-/// Board of all networks. Clones share their data.
+/// States of all network services; clones share the data.
 #[derive(Clone, Default)]
 pub struct Board(Arc<Mutex<Table>>);
 
 #[derive(Default)]
 struct Table {
     standings: BTreeMap<String, Standing>,
-    /// Reasons of services that cannot run yet, by interface and service.
+    /// Reasons why services cannot run yet, by interface and service.
     waits: BTreeMap<(String, &'static str), String>,
 }
 
@@ -22,44 +22,44 @@ struct Table {
 pub struct Wait {
     /// Network interface of the service.
     pub interface: String,
-    /// Name of the service, for example `DHCPv6`.
+    /// Name of the service, such as `DHCPv6`.
     pub service: &'static str,
     /// Reason why the service cannot run yet.
     pub why: String,
 }
 
-/// Current state of one network's service.
+/// Current state of the DHCP service of one network.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     /// Mode in the spec of the Network.
     pub mode: Mode,
     /// Status of the Network, as last reported.
     pub status: NetworkStatus,
-    /// Time since which the service responds to clients, or `None` if it does not.
+    /// Time since which DHCP serves this network; `None` if it does not serve.
     pub armed_since: Option<Timestamp>,
-    /// Time of the last check that found no other DHCP server.
+    /// Time of the last search that found no other DHCP server; `None` before it.
     pub probed: Option<Timestamp>,
 }
 
 impl Board {
-    /// Records the status of a network's service.
+    /// Stores the status of a network's DHCP service.
     pub fn put(&self, network: &Network, status: &NetworkStatus, now: Timestamp) {
         let mut board = self.board();
         let standing = board.standings.entry(network.spec.interface.clone()).or_default();
         *standing = standing.clone().then(network.spec.mode, status, now);
     }
 
-    /// Removes the state of an interface whose Network was deleted.
+    /// Removes the state of an interface after the deletion of its Network.
     pub fn clear(&self, interface: &str) {
         self.board().standings.remove(interface);
     }
 
-    /// Returns the state of an interface, or `None` if no service handles it.
+    /// Returns the state of an interface; `None` if the interface has no DHCP service.
     pub fn of(&self, interface: &str) -> Option<Standing> {
         self.board().standings.get(interface).cloned()
     }
 
-    /// Records that a service cannot run yet. A new reason is logged once.
+    /// Stores why a service cannot run yet. A new reason is logged once.
     pub fn wait(&self, interface: &str, service: &'static str, why: String) {
         let key = (interface.to_owned(), service);
         let mut board = self.board();
@@ -69,7 +69,7 @@ impl Board {
         }
     }
 
-    /// Records that a service runs now.
+    /// Removes the reason of a service that runs now.
     pub fn arrived(&self, interface: &str, service: &'static str) {
         if self.board().waits.remove(&(interface.to_owned(), service)).is_some() {
             tracing::info!(interface, service, "served now");

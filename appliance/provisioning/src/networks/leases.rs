@@ -1,4 +1,4 @@
-//! Leases of one network, stored in a [`LeaseFile`] and copied to the index.
+//! DHCP leases of one network, stored in a [`LeaseFile`] and copied to the index.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,16 +14,16 @@ pub struct KnownLeases {
     index: Index,
 }
 
-/// Open lease files by interface. An open file cannot be opened a second time, so other readers use
-/// this list.
+/// Open lease files by interface. A lease file cannot be opened twice, so other readers use this
+/// list.
 #[derive(Clone, Default)]
 pub struct OpenLeases(Arc<Mutex<BTreeMap<String, Weak<KnownLeases>>>>);
 
 impl OpenLeases {
-    /// Opens or creates the file of an interface. May block.
+    /// Opens or creates the lease file of an interface. May block.
     ///
     /// # Errors
-    /// The file cannot be opened, or was written by another program or a newer version.
+    /// The file cannot be opened, or another program or a newer version wrote the file.
     pub fn open(
         &self,
         interface: &str,
@@ -36,7 +36,7 @@ impl OpenLeases {
         Ok(leases)
     }
 
-    /// Returns the leases of an interface, or `None` if its file is not open.
+    /// Returns the leases of an interface; `None` if its file is not open.
     ///
     /// # Errors
     /// The file cannot be read.

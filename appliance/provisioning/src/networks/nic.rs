@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::plan::Nic;
 
-/// IPv4 routes of the kernel, one per line: interface, destination, …, with hexadecimal addresses.
+/// IPv4 routes of the kernel, one per line: interface, destination, … Addresses are hexadecimal.
 const ROUTES: &str = "/proc/net/route";
 /// IPv6 addresses of the kernel, one per line in hexadecimal: address, interface index, prefix
 /// length, scope (0: global), flags, interface.
 const ADDRESSES: &str = "/proc/net/if_inet6";
 
-/// Reads the properties that decide if DHCP may be served on an interface.
+/// Reads the properties of an interface for the check if DHCP may be served (NW-4).
 ///
 /// # Errors
 /// The interface does not exist, or is not an Ethernet interface.
@@ -23,8 +23,7 @@ pub fn read(interface: &str) -> io::Result<Nic> {
     Ok(Nic { mac, default_route: has_default_route(&routes, interface) })
 }
 
-/// Returns the first global IPv6 address of an interface, which machines on other links can reach
-/// too.
+/// Returns the first global IPv6 address of an interface, which machines behind routers can reach.
 ///
 /// # Errors
 /// The interface has no global IPv6 address.

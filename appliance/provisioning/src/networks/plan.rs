@@ -1,11 +1,10 @@
-//! Conversion of a network plan to settings of the DHCP service, and the check if the plan may be
-//! served.
+//! Conversion of a network plan to settings of the DHCP service, and check if DHCP may be served.
 
 use api::network::{Mode, NetworkPlan, SubnetPlan};
 use dhcp::{Prefix, Range, Subnet};
 use stdx::MacAddr;
 
-/// Properties of a network interface.
+/// Properties of a network interface for the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nic {
     /// Hardware address of the interface.
@@ -14,7 +13,7 @@ pub struct Nic {
     pub default_route: bool,
 }
 
-/// Returns the mode of the DHCP service, or `None` for [`Mode::Off`].
+/// Returns the mode of the DHCP service; `None` for [`Mode::Off`].
 pub fn service_mode(mode: Mode) -> Option<dhcp::Mode> {
     match mode {
         Mode::Off => None,
@@ -24,7 +23,7 @@ pub fn service_mode(mode: Mode) -> Option<dhcp::Mode> {
     }
 }
 
-/// Returns the settings of the DHCP service. Conflict checks are always on.
+/// Returns the settings of the DHCP service for a plan. Address conflict checks are always on.
 pub fn service_config(plan: &NetworkPlan, mode: dhcp::Mode) -> dhcp::Config {
     let mut config = dhcp::Config::new(plan.interface.clone(), plan.address);
     config.mode = mode;
@@ -52,7 +51,7 @@ fn subnet(plan: &SubnetPlan) -> Option<Subnet> {
     })
 }
 
-/// True if two plans differ in a setting that a running service cannot change.
+/// Returns true if two plans differ in a setting that a running service cannot change.
 pub fn needs_restart(old: &NetworkPlan, new: &NetworkPlan) -> bool {
     let fixed = |plan: &NetworkPlan| {
         (plan.interface.clone(), plan.address, plan.mode, plan.router_advertisements, plan.ipv6)
@@ -60,7 +59,7 @@ pub fn needs_restart(old: &NetworkPlan, new: &NetworkPlan) -> bool {
     fixed(old) != fixed(new)
 }
 
-/// Returns the reason why the plan may not be served on this interface, if any (NW-4).
+/// Returns the reason why DHCP must not be served on the interface; `None` if allowed (NW-4).
 pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
     let [.., high, low] = nic.mac.0;
     let digits = format!("{high:02x}{low:02x}");
@@ -74,7 +73,7 @@ pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
     ))
 }
 
-/// Describes the address pools: `10.77.0.100-10.77.0.199, 100 addresses, gateway 10.77.0.1`.
+/// Formats the pools for a person: `10.77.0.100-10.77.0.199, 100 addresses, gateway 10.77.0.1`.
 pub fn pools(plan: &NetworkPlan) -> String {
     let with_pool = plan.subnets.iter().filter(|subnet| !subnet.ranges.is_empty());
     let described = with_pool.map(|subnet| {

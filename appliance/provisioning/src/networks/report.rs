@@ -1,4 +1,4 @@
-//! Status of a network: its contents, and the decision to write it.
+//! Status of a network: its content, and the decision to write the status.
 
 use api::core::ObjectEvent;
 use api::meta::ObjectKey;
@@ -11,21 +11,21 @@ use objects::find;
 use super::plan::pools;
 use super::{Networks, manifest};
 
-/// Report of a network service.
+/// Status of a network, with its severity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     status: NetworkStatus,
-    /// True if an operator should check the network.
+    /// True if a person should check the network.
     warning: bool,
 }
 
 impl Report {
-    /// Returns the report for mode `off`: the service answers no message.
+    /// Creates the report for mode `off`: the box answers no DHCP message.
     pub fn off() -> Self {
         Self::new(Phase::Off, "no DHCP message is answered, because spec.mode is off".to_owned())
     }
 
-    /// Returns the report for a network that cannot be served, with the reason `why`.
+    /// Creates the report for a network that cannot be served, with the reason `why`.
     pub fn failed(why: &str) -> Self {
         Self { warning: true, ..Self::new(Phase::Failed, why.to_owned()) }
     }
@@ -36,7 +36,7 @@ impl Report {
     }
 }
 
-/// Converts the state of the foreign-server watch to a report.
+/// Creates the report from the state of the search for other DHCP servers and the lease counts.
 pub fn report(state: &State, plan: &NetworkPlan, bound: LeaseCounts) -> Report {
     let mut report = match state {
         State::Held(Hold::NoCarrier) => Report::new(
@@ -97,8 +97,8 @@ fn stopped(foreign: &Foreign) -> Report {
 }
 
 impl Networks {
-    /// Writes the status if it differs from the last written report. A change of phase or message
-    /// is also recorded as an Event.
+    /// Writes the status if the report differs from `last`. A change of phase or message is also
+    /// recorded as an Event.
     pub(super) async fn report(
         &self,
         wanted: &Network,

@@ -1,5 +1,5 @@
-//! Services of one network. The services run as the Network object requests, are restarted after an
-//! error, and report to the status of the object.
+//! Services of one network: started as the Network object requests, restarted after an error, and
+//! reported in the status of the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,28 +19,27 @@ use super::report::{self, Report};
 use super::v6::V6;
 use super::{DesiredNetwork, Networks, nic};
 
-/// First and maximum wait before another attempt to serve a network.
+/// First and maximum wait before a network is served again after an error.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
-/// Interval at which the default route is checked.
+/// Interval between two checks of the default route.
 const ROUTE_LOOK: Duration = Duration::from_secs(10);
-/// Maximum number of addresses that wait for an ARP check. The service does not wait for the check
-/// of further addresses.
+/// Maximum number of addresses that wait for an ARP check. Further addresses are not checked.
 const QUESTIONS_MAX: usize = 256;
 
-/// Reason why a session ended.
+/// Reason why a session of services ended.
 enum End {
-    /// The spec changed in a way that needs a restart.
+    /// A change of the spec needs a restart.
     Changed,
-    /// The default route uses another interface now.
+    /// The default route has moved to or from the interface.
     Route,
     /// The Network was deleted.
     Gone,
 }
 
 impl Networks {
-    /// Serves the network `name` until its sender is dropped. A failure is reported in the status
-    /// and as an Event, and then retried.
+    /// Serves the network `name` until the sender of `wanted` is dropped. An error is reported in
+    /// the status and as an Event, and the services are started again.
     pub(super) async fn keep_serving(
         &self,
         name: String,
@@ -120,7 +119,8 @@ impl Networks {
         }
     }
 
-    /// Returns the plan of a Network if the configuration contains the interface and its address.
+    /// Returns the plan of a Network. An invalid spec, or an interface or address that is not in
+    /// the configuration, is an error.
     fn plan(&self, network: &Network) -> anyhow::Result<NetworkPlan> {
         let plan = network.spec.plan().map_err(|problems| {
             let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -154,13 +154,13 @@ impl Networks {
     }
 }
 
-/// True if the plan may not be served on its interface now. `None` if the kernel does not report
-/// the interface.
+/// Returns true if DHCP must not be served on the interface now; `None` if the interface cannot be
+/// read.
 fn is_refused(plan: &NetworkPlan) -> Option<bool> {
     Some(refusal(plan, nic::read(&plan.interface).ok()?).is_some())
 }
 
-/// Checks a condition every [`ROUTE_LOOK`] until it is true.
+/// Waits until a condition is true; checks the condition every [`ROUTE_LOOK`].
 async fn until(is_so: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(ROUTE_LOOK).await;
@@ -170,7 +170,7 @@ async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Services of one network while its mode and address stay the same.
+/// Services of one network with fixed interface, address and mode.
 struct Session {
     tasks: JoinSet<anyhow::Result<()>>,
     config: watch::Sender<dhcp::Config>,
@@ -235,7 +235,8 @@ impl Session {
         Ok(Self { tasks, config, serve_mode, states, rearm, bound, mode })
     }
 
-    /// Applies the permit of the foreign-server watch and changes of the spec, and reports both.
+    /// Applies changes of the serving permission and of the spec, and reports both. Returns when
+    /// the session must end.
     async fn attend(
         &mut self,
         networks: &Networks,

@@ -1,5 +1,5 @@
-//! DHCPv6 service of one network. DHCPv6 waits for an IPv6 address of the box, and DHCPv4 runs in
-//! the meantime.
+//! DHCPv6 service of one network. DHCPv6 waits for an IPv6 address of the box; DHCPv4 runs
+//! meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::board::Board;
 use super::nic;
 use crate::index::Index;
 
-/// Name of the service in reports to the owner.
+/// Name of the service in messages.
 const SERVICE: &str = "DHCPv6";
-/// First and maximum wait before the next attempt.
+/// First and maximum wait before the service is started again after an error.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// Time after which a service without an error counts as started.
+/// Time without an error after which the service counts as started.
 const OPENED: Duration = Duration::from_secs(1);
 
-/// DHCPv6 service that runs while the serve mode is open.
+/// DHCPv6 service that runs while DHCP may serve addresses ([`ServeMode::Open`]).
 pub(super) struct V6 {
     pub interface: String,
     pub loaders: BTreeMap<u16, String>,
@@ -34,8 +34,8 @@ pub(super) struct V6 {
 }
 
 impl V6 {
-    /// Runs until the sender of the serve mode is dropped. A failure is reported on the board and
-    /// retried.
+    /// Runs until the sender of the serve mode is dropped. An error is shown on the board, and the
+    /// service is started again.
     pub async fn run(mut self) {
         let mut waits = Backoff::new(RETRY.0, RETRY.1);
         loop {
@@ -65,7 +65,7 @@ impl V6 {
         })
     }
 
-    /// Serves until the serve mode changes or the service fails.
+    /// Serves until the serve mode is not `Open`, or the service fails.
     async fn serve(&mut self, config: dhcp::v6::Config, waits: &mut Backoff) -> Result<(), String> {
         let serving = CancellationToken::new();
         let _closed = serving.clone().drop_guard();

@@ -1,5 +1,5 @@
-//! Recorder of happenings as core/v1 Events in order. Callers never wait, and the rate of writes is
-//! limited to protect the disk.
+//! Recorder that stores events of objects as core/v1 Events, in order. Callers never wait. The rate
+//! of writes is limited, to protect the disk.
 
 mod correlator;
 
@@ -18,13 +18,13 @@ use crate::objects::id;
 pub use correlator::Subject;
 use correlator::{Correlator, Recount};
 
-/// Maximum number of Events that wait to be written. Further Events are dropped and counted.
+/// Maximum number of Events in the queue. Further Events are dropped and counted.
 const QUEUE_MAX: usize = 1024;
 
 /// Maximum number of Events written at once.
 const BATCH_MAX: usize = 64;
 
-/// Handle to record happenings. Clones share one queue.
+/// Handle to record events; clones share one queue.
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Event>,
@@ -39,7 +39,7 @@ pub struct Writer {
     correlator: Arc<Mutex<Correlator>>,
 }
 
-/// Event to be created.
+/// Event for the writer to create.
 struct Event {
     namespace: String,
     object: Value,
@@ -62,7 +62,7 @@ fn lock(correlator: &Mutex<Correlator>) -> MutexGuard<'_, Correlator> {
 }
 
 impl Recorder {
-    /// Records a happening without waiting.
+    /// Records an event without waiting, within the rate limits of its object.
     pub fn record(&self, object_event: ObjectEvent) {
         let subject = Subject::Object {
             kind: object_event.about.kind,
@@ -72,7 +72,7 @@ impl Recorder {
         self.record_about(&subject, object_event);
     }
 
-    /// Records a happening within the rate limits of `subject`.
+    /// Records an event without waiting, within the rate limits of `subject`.
     pub fn record_about(&self, subject: &Subject, mut object_event: ObjectEvent) {
         let (now, suffix) = (Instant::now().into_std(), || stdx::random_hex(8));
         let event = lock(&self.correlator).note(subject, &object_event, now, suffix);
@@ -95,15 +95,15 @@ impl Recorder {
         }
     }
 
-    /// Treats repeated events about the subject as new from now on, except for the reasons that
-    /// `keep` selects.
+    /// Lets the next event about the subject create a new Event, even if the event is a repetition.
+    /// Reasons that `keep` selects are excepted.
     pub fn begin_anew(&self, subject: &Subject, keep: impl Fn(&str) -> bool) {
         lock(&self.correlator).begin_anew(subject, keep);
     }
 }
 
 impl Writer {
-    /// Writes Events until `shutdown`. Waiting Events are written before it returns.
+    /// Writes Events until `shutdown`, then writes the rest of the queue and all counts.
     pub async fn run(mut self, engine: Engine, shutdown: CancellationToken) {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         loop {

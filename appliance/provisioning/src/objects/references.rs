@@ -1,4 +1,4 @@
-//! Objects that templates read as `.references.NAME`. A Hardware names the object, and a rule of
+//! Reader of objects for templates (`.references.NAME`). A Hardware names the object, and a rule of
 //! the configuration must allow the access.
 
 use ::objects::{ObjectError, Pending};
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use crate::objects;
 
-/// Implementation of [`References`] on the engine.
+/// Implementation of [`References`] on the engine of the API server.
 pub struct EngineReferences {
     engine: Engine,
     rules: Vec<Pattern>,
 }
 
 impl EngineReferences {
-    /// Creates a reader for the objects of `engine` that `config` allows.
+    /// Creates a reader for the objects of `engine` that the rules of `config` allow.
     pub fn new(engine: &Engine, config: &Templates) -> Self {
         Self { engine: engine.clone(), rules: config.rules() }
     }

@@ -1,5 +1,5 @@
-//! Conflicts of two Hardware with one address: events for their owners, and a fault in the status
-//! view.
+//! Reports about two Hardware with the same address: events for their owners, and a fault in the
+//! status view.
 
 use api::core::ObjectEvent;
 use api::meta::ObjectKey;
@@ -10,7 +10,7 @@ use status::view::{Fault, StatusView, Trouble};
 
 use crate::index::{Contested, Index};
 
-/// Maximum number of conflicts in the fault's text.
+/// Maximum number of conflicts in the text of the fault.
 const SHOWN: usize = 3;
 
 /// Returns one event for each of the two Hardware.
@@ -36,7 +36,7 @@ pub fn events(contested: &Contested, at: Timestamp) -> [ObjectEvent; 2] {
     ]
 }
 
-/// Source of the fault about conflicts.
+/// Status source of the fault about conflicts.
 pub struct ContestedSource(pub Index);
 
 impl StatusSource for ContestedSource {

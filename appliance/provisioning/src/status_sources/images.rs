@@ -13,7 +13,7 @@ use crate::images::Images;
 /// Minimum time between two reads of the cache folders.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Status source that reads the cache on request, at most every two seconds.
+/// Status source that reads the cache when a view is requested, at most every two seconds.
 pub struct ImageSource {
     images: Images,
     kept: Mutex<Option<(Instant, Arc<image::Images>)>>,

@@ -1,4 +1,4 @@
-//! Status source for machines: those with a Hardware, their workflows, and unknown machines that
+//! Status source for machines: machines with a Hardware, their workflows, and unknown machines that
 //! sent DHCP requests.
 
 use std::net::IpAddr;
@@ -16,14 +16,14 @@ use status::view::{Machine, MachineState, Power, StatusView, Work};
 use crate::events::observers::Observers;
 use crate::index::{Index, WorkflowProgress};
 
-/// Maximum number of unknown machines in the view. The newest requests are kept.
+/// Maximum number of unknown machines in the view, newest DHCP request first.
 const NEW_MAX: usize = 32;
-/// Maximum number of workflows in the view. Unfinished workflows and the newest ones are kept.
+/// Maximum number of workflows in the view: unfinished workflows first, then the newest.
 const WORKFLOWS_MAX: usize = 200;
 /// Maximum number of DHCP clients in the view.
 const HEARD_MAX: usize = 50;
 
-/// Status source that combines the services with data about machines.
+/// Status source that combines index, workflow service and DHCP clients.
 pub struct MachineSource {
     /// Index with the machines and their workflows.
     pub index: Index,
@@ -73,7 +73,7 @@ impl MachineSource {
     }
 }
 
-/// Returns the progress of the running action. Progress of an earlier action is ignored.
+/// Returns the progress of the running action; `None` if `newest` is about another action.
 fn of(newest: &Latest, course: &WorkflowProgress) -> Option<Progress> {
     let Latest { progress, since, at } = newest;
     (progress.action_id == course.running).then(|| Progress {
@@ -138,7 +138,7 @@ impl MachineFacts {
     }
 }
 
-/// Returns the current step of a machine, or an empty string.
+/// Returns the current step of a machine; empty if no step applies.
 fn step(work: &Work, state: MachineState) -> &str {
     match (state, work.state) {
         (MachineState::Waiting, State::Preparing) => "waits for its BMC",
@@ -163,7 +163,7 @@ fn unknown_machines(clients: &[DhcpClient]) -> Vec<Machine> {
     unknown.map(machine).collect()
 }
 
-/// Sorts the workflows: unfinished ones first, and the newest first within each group.
+/// Returns the workflows for the view: unfinished first, each group with the newest first.
 fn works(courses: Vec<(ObjectKey, Arc<WorkflowProgress>)>) -> Vec<Work> {
     let mut works: Vec<Work> = courses.into_iter().map(|(_, it)| it.work.clone()).collect();
     let age = |work: &Work| std::cmp::Reverse(work.since.unwrap_or(Timestamp::MAX));

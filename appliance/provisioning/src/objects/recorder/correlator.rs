@@ -1,7 +1,7 @@
-//! Correlator that decides which happenings become Events. A repetition within a minute is only
-//! counted. Many different messages of one reason share one Event. Each machine has a token bucket,
-//! so that no machine can wear out the disk. Algorithm and first numbers are those of client-go's
-//! `EventCorrelator` (`tools/record/events_cache.go`).
+//! Correlator that decides which events become stored Events. A repetition within a minute is only
+//! counted. Many different messages with one reason share one Event. Each machine has a token
+//! bucket, so that no machine can wear out the disk. Algorithm and default limits are those of
+//! client-go's `EventCorrelator` (`tools/record/events_cache.go`).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,35 +10,35 @@ use std::time::{Duration, Instant};
 use api::core::ObjectEvent;
 use jiff::Timestamp;
 
-/// Time in which an Event counts its repetitions.
+/// Length of the window in which an Event counts its repetitions.
 pub const WINDOW: Duration = Duration::from_secs(60);
 /// Maximum number of subjects in memory (client-go's `maxLruCacheEntries`).
 const SUBJECTS_MAX: usize = 4096;
-/// Maximum number of different messages of one reason in a window. Further messages share one Event
-/// (client-go's `defaultAggregateMaxEvents`).
+/// Maximum number of different messages with one reason in a window. Further messages share one
+/// Event (client-go's `defaultAggregateMaxEvents`).
 const MESSAGES_MAX: usize = 10;
-/// Maximum number of messages for all unknown machines together. A rack that is powered on for the
-/// first time has many unknown machines.
+/// Maximum number of different messages in a window for all unknown machines together. A rack that
+/// is powered on for the first time has many unknown machines.
 const UNKNOWN_MESSAGES_MAX: usize = 64;
-/// Prefix of a message that represents several messages, as in client-go.
+/// Prefix of the message of an Event that represents several messages, as in client-go.
 const COMBINED: &str = "(combined from similar events): ";
 
-/// Rate limit of Events about one subject: a burst, then one Event in `every`.
+/// Rate limit of Events about one subject: `burst` Events at once, then one Event per `every`.
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     burst: u32,
     every: Duration,
 }
 
-/// Limit of warnings (client-go's `defaultSpamBurst` and `defaultSpamQPS`).
+/// Rate limit of warnings (client-go's `defaultSpamBurst` and `defaultSpamQPS`).
 const WARNINGS: Rate = Rate { burst: 25, every: Duration::from_secs(5 * 60) };
-/// Limit of other Events. An installation has about 20 Events, and a machine may be installed again
-/// immediately.
+/// Rate limit of other Events. An installation has about 20 Events, and a machine may be installed
+/// again immediately.
 const NEWS: Rate = Rate { burst: 120, every: Duration::from_secs(10) };
-/// Limit of all Events about unknown machines together.
+/// Rate limit of all Events about unknown machines together.
 const UNKNOWN: Rate = Rate { burst: 128, every: Duration::from_secs(30) };
 
-/// Subject whose limits apply to an Event.
+/// Subject of an event, with its own rate limits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// Object in the store, such as a Hardware.
@@ -55,37 +55,37 @@ pub enum Subject {
     UnknownMachines,
 }
 
-/// Event that the caller creates.
+/// Event for the caller to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
     /// Suffix of the Event's name.
     pub suffix: String,
-    /// Number of happenings, including those that the rate limit suppressed before.
+    /// Number of events, including events that the rate limit suppressed before.
     pub count: u64,
-    /// Message of the Event, with a prefix if it represents several.
+    /// Message of the Event, with a prefix if the Event represents several messages.
     pub message: String,
 }
 
-/// New count of a stored Event.
+/// New count to write to a stored Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recount {
     /// Namespace of the Event.
     pub namespace: String,
     /// Name of the Event.
     pub name: String,
-    /// Total number of happenings.
+    /// Total number of events that the Event represents.
     pub count: u64,
-    /// Time of the last happening.
+    /// Time of the last of these events.
     pub last: Timestamp,
 }
 
-/// Memory of recent happenings. The caller passes the time of a monotonic clock.
+/// Memory of recent events. The caller passes the time of a monotonic clock.
 #[derive(Debug, Default)]
 pub struct Correlator {
     subjects: HashMap<Subject, History>,
-    /// Windows in the order of their ends, because all windows have the same length.
+    /// Open windows, sorted by end; all windows have the same length.
     windows: VecDeque<(Instant, Subject, String)>,
-    /// Counts of windows that were ended early.
+    /// Counts of windows that were ended early, still to be written.
     ended: Vec<Recount>,
 }
 
@@ -94,7 +94,7 @@ struct History {
     touched: Instant,
     warnings: TokenBucket,
     news: TokenBucket,
-    /// Happenings of the subject by reason.
+    /// Events about the subject, by reason.
     series: HashMap<String, EventSeries>,
 }
 
@@ -102,13 +102,13 @@ struct History {
 struct EventSeries {
     until: Option<Instant>,
     events: Vec<StoredEvent>,
-    /// Number of happenings that the rate limit suppressed since the last Event.
+    /// Number of events that the rate limit suppressed since the last stored Event.
     left_out: u64,
 }
 
 #[derive(Debug)]
 struct StoredEvent {
-    /// Hash of the message, or `None` for the Event that represents several messages.
+    /// Hash of the message; `None` for the Event that represents several messages.
     message: Option<u64>,
     namespace: String,
     name: String,
@@ -117,7 +117,7 @@ struct StoredEvent {
     last: Timestamp,
 }
 
-/// Token bucket, stored as the time at which it will be full.
+/// Token bucket, stored as the time at which the bucket will be full.
 #[derive(Debug)]
 struct TokenBucket {
     rate: Rate,
@@ -160,7 +160,7 @@ impl History {
 }
 
 impl EventSeries {
-    /// Ends the window. Returns the counts that are not stored yet.
+    /// Ends the window, and returns the counts that are not written yet.
     fn end(&mut self) -> impl Iterator<Item = Recount> + use<> {
         self.until = None;
         let events = std::mem::take(&mut self.events).into_iter();
@@ -180,8 +180,8 @@ fn hash(text: &str) -> u64 {
 }
 
 impl Correlator {
-    /// Records a happening. Returns the Event to create, named with `suffix`, or `None` if the
-    /// happening is only counted.
+    /// Records an event. Returns the Event to create, named with `suffix`; `None` if the event is
+    /// only counted.
     pub fn note(
         &mut self,
         subject: &Subject,
@@ -233,8 +233,8 @@ impl Correlator {
         Some(NewEvent { suffix, count, message: format!("{prefix}{}", object_event.message) })
     }
 
-    /// Ends the windows of a subject, except those of reasons that `keep` selects. The next
-    /// happening then creates a new Event.
+    /// Ends the windows of a subject, except for reasons that `keep` selects. The next event then
+    /// creates a new Event.
     pub fn begin_anew(&mut self, subject: &Subject, keep: impl Fn(&str) -> bool) {
         let Some(history) = self.subjects.get_mut(subject) else { return };
         for (_, series) in history.series.iter_mut().filter(|(reason, _)| !keep(reason)) {
@@ -242,7 +242,7 @@ impl Correlator {
         }
     }
 
-    /// Returns the counts to store now: those of windows that have ended.
+    /// Returns the counts to write now: the counts of ended windows.
     pub fn due(&mut self, now: Instant) -> Vec<Recount> {
         let mut due = std::mem::take(&mut self.ended);
         while self.windows.front().is_some_and(|(until, ..)| *until <= now) {
@@ -257,7 +257,7 @@ impl Correlator {
         due
     }
 
-    /// Returns all counts that are not stored yet.
+    /// Ends all windows, and returns all counts that are not written yet.
     pub fn last(&mut self) -> Vec<Recount> {
         let mut last = std::mem::take(&mut self.ended);
         let all = self.subjects.values_mut().flat_map(|history| history.series.values_mut());
@@ -265,13 +265,13 @@ impl Correlator {
         last
     }
 
-    /// Returns the end of the oldest window.
+    /// Returns the end of the oldest window; `None` if no window is open.
     pub fn next_due(&self) -> Option<Instant> {
         self.windows.front().map(|(until, ..)| *until)
     }
 
-    /// Removes idle subjects if the memory is full, and then the subject with the oldest last
-    /// happening.
+    /// Makes space for a new subject if the memory is full: removes idle subjects, else the subject
+    /// with the oldest last event.
     fn make_room(&mut self, subject: &Subject, now: Instant) {
         if self.subjects.len() < SUBJECTS_MAX || self.subjects.contains_key(subject) {
             return;
