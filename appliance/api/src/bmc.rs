@@ -29,7 +29,7 @@ pub const TASK: Resource =
 pub type Machine = Object<MachineSpec, MachineStatus>;
 /// Actions on one Machine, in order.
 pub type Job = Object<JobSpec, RunStatus>;
-/// One action of a Job.
+/// Single action of a Job.
 pub type Task = Object<TaskSpec, RunStatus>;
 
 /// Connection settings of a management controller.

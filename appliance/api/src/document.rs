@@ -66,8 +66,7 @@ pub struct Action {
     pub pid: String,
     /// Linux namespaces to share with the host.
     pub namespaces: Option<Namespaces>,
-    /// Maximum number of repeats after a failure; default 0. (Key `retries` of upstream's
-    /// v1alpha2.)
+    /// Maximum number of repeats after a failure; default 0. (Key of upstream's v1alpha2.)
     pub retries: i64,
     /// Wait in seconds before the first repeat. The wait doubles with each further repeat.
     pub retry_wait: i64,

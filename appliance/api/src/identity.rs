@@ -137,8 +137,7 @@ fn serial(text: &str) -> Option<String> {
     is_one.then_some(text)
 }
 
-/// Returns the UUID in lower case; `None` for all zeros, all ones, or a sample value of a board
-/// manufacturer.
+/// Returns the UUID in lower case; `None` for all zeros, all ones, or a known sample value.
 fn uuid(text: &str) -> Option<String> {
     const SAMPLE: &str = "03000200-0400-0500-0006-000700080009";
     serial(text).filter(|text| text != SAMPLE)
@@ -149,7 +148,7 @@ fn uuid(text: &str) -> Option<String> {
 pub enum Verdict {
     /// No known machine matches.
     Nobody,
-    /// One machine matches; the phrases name the equal identifiers, such as `UUID …`.
+    /// Exactly one machine matches; the phrases name the equal identifiers, such as `UUID …`.
     One(ObjectKey, Vec<String>),
     /// Several machines match, and the best has no lead of 30 points over the second.
     Several(Vec<ObjectKey>),

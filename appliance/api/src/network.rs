@@ -22,8 +22,7 @@ pub const NETWORK: Resource =
 /// Interface of the box and the services on it.
 pub type Network = Object<NetworkSpec, NetworkStatus>;
 
-/// DHCP serving mode of a network (`appliance-ux` NW-1 to NW-4), in the order of growing DHCP
-/// service.
+/// DHCP serving mode of a network (`appliance-ux` NW-1 to NW-4), from least to most service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

@@ -1,5 +1,4 @@
-//! Keys of a workflow document and settings of the box's own actions, with suggestions for
-//! misspelled names.
+//! Keys of a workflow document and settings of the box's actions; suggestions for misspelled names.
 
 /// Maximum edit distance between a misspelled key and its suggestion, by the length of the key.
 const fn slips(length: usize) -> usize {
@@ -82,8 +81,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("workflowtimeout", "global_timeout"),
 ];
 
-/// Environment variables that the box's actions read. Each row begins with the repository name of
-/// the action's image.
+/// Environment variables of the box's actions. The first entry of a row is the image's repository
+/// name.
 pub const SETTINGS: &[(&str, &[&str])] = &[
     ("image2disk", IMAGE),
     ("qemuimg2disk", IMAGE),
@@ -181,8 +180,7 @@ pub(super) fn meant(level: Level, key: &str) -> Option<String> {
 
 /// Returns the setting of these images that `key` misspells; `None` for a known setting.
 ///
-/// An action's program may read any other variable. Therefore only names similar to a setting are
-/// reported.
+/// An action may read any other variable, so only names similar to a setting are reported.
 pub(super) fn meant_setting(images: &[&str], key: &str) -> Option<&'static str> {
     let known = || {
         let rows = images

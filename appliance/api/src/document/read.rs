@@ -1,5 +1,4 @@
-//! Conversion of YAML to a document, with a sentence for each value of a wrong type and each
-//! unknown key.
+//! Conversion of YAML to a document. Wrong types and unknown keys are reported as sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,8 +29,7 @@ pub(super) struct ReadDocument {
     compared: usize,
 }
 
-/// Converts a YAML tree to a document. [`HOLE`] marks unknown values of a template before
-/// rendering.
+/// Converts a YAML tree to a document. [`HOLE`] marks values that are unknown before rendering.
 pub(super) fn document(tree: &Node) -> ReadDocument {
     let mut reading = ReadDocument::default();
     let mut document = Document::default();
@@ -187,8 +185,7 @@ impl ReadDocument {
         }
     }
 
-    /// Parses a whole number in the notations of YAML 1.1 and 1.2. A missing or unknown value
-    /// counts as 0.
+    /// Parses a whole number in YAML 1.1 or 1.2 notation. A missing or unknown value counts as 0.
     fn number(&mut self, node: &Node, path: &str) -> i64 {
         self.lines.insert(path.to_owned(), node.line);
         let number = match &node.value {

@@ -20,8 +20,7 @@ pub(super) struct BrokenRule {
 }
 
 impl BrokenRule {
-    /// Returns a sentence with the value's line; `None` if the value is unknown or already has a
-    /// mistake.
+    /// Returns a sentence with the value's line; `None` if the value is unknown or has a mistake.
     pub fn sentence(self, reading: &ReadDocument) -> Option<String> {
         let Self { path, why } = self;
         if reading.settled.contains(&path) {
@@ -44,8 +43,7 @@ pub(super) fn broken(document: &Document) -> Vec<BrokenRule> {
     rules.broken
 }
 
-/// Returns the rules that single values break. Before rendering, a template may omit or repeat
-/// names.
+/// Returns broken rules about single values. Before rendering, names may be absent or repeated.
 pub(super) fn of_values(document: &Document) -> Vec<BrokenRule> {
     let mut rules = Rules { all: false, broken: Vec::new() };
     rules.document(document);
@@ -123,8 +121,7 @@ impl Rules {
     }
 }
 
-/// Returns true for `[registry[:port]/]path[:tag][@digest]` with the characters of the OCI
-/// distribution grammar.
+/// Returns true for `[registry[:port]/]path[:tag][@digest]` with the characters of OCI references.
 pub(super) fn is_image_reference(text: &str) -> bool {
     let (name, digest) = text.split_once('@').map_or((text, None), |(n, d)| (n, Some(d)));
     let digest_ok = digest.is_none_or(|digest| {

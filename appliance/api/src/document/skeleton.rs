@@ -28,8 +28,7 @@ pub(super) fn of(template: &str) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the number of bytes from `{{` to the end of the matching `}}`. Quoted text and comments
-/// may contain `}}`.
+/// Returns the length in bytes from `{{` to its `}}`. Quoted text and comments may contain `}}`.
 fn action_length(action: &str) -> Option<usize> {
     let body = action.get(2..)?;
     let trimmed = body.strip_prefix('-').unwrap_or(body).trim_start();

@@ -39,8 +39,7 @@ pub(super) struct Entry {
     pub node: Node,
 }
 
-/// Reason why a text is not valid YAML, with its line. The reason omits the text, which may hold
-/// secrets.
+/// Reason why a text is not valid YAML, with its line. It omits the text, which may hold secrets.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable {
     pub line: usize,
@@ -223,8 +222,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Merges the value of `<<` (YAML merge key) into `entries`. Keys that the map already has keep
-/// their values.
+/// Merges the value of `<<` (YAML merge key) into `entries`. Existing keys keep their values.
 fn merge(
     entries: &mut Vec<Entry>,
     lines: &mut HashMap<String, usize>,

@@ -156,8 +156,7 @@ fn masked(address: Ipv4Addr, length: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(address.to_bits() & mask(length))
 }
 
-/// Parser that collects all problems. It replaces an invalid text by a harmless value and
-/// continues.
+/// Parser that collects all problems, and replaces invalid values by harmless values.
 #[derive(Default)]
 struct Reader {
     problems: Vec<Problem>,

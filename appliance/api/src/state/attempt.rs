@@ -1,7 +1,6 @@
 //! Attempts of a Workflow: the data that a new attempt takes over, and the end of a Workflow.
 //!
-//! A repeated action gets a new ID, so that a late report about its earlier attempt never changes
-//! the new attempt.
+//! A repeated action gets a new ID. A late report about an earlier attempt therefore has no effect.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -107,8 +106,7 @@ pub fn another(
     Some(status)
 }
 
-/// Copies IDs and history of earlier attempts to newly rendered tasks. Actions are matched by task
-/// name and action name.
+/// Copies IDs and history of earlier attempts to newly rendered tasks, by task and action name.
 pub fn carry_over(before: &[TaskStatus], fresh: Vec<TaskStatus>) -> Vec<TaskStatus> {
     let mut fresh = fresh;
     for task in &mut fresh {

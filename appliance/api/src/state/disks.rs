@@ -42,8 +42,7 @@ pub enum DiskChoiceError {
 /// the status changed.
 ///
 /// # Errors
-/// The action is not running, the hint chose another disk before, or the workflow has too many
-/// choices.
+/// The action is not running, the hint chose another disk before, or there are too many choices.
 pub fn choose(
     status: &mut WorkflowStatus,
     action_id: &str,

@@ -55,8 +55,7 @@ pub fn holds(workflow: &Workflow) -> bool {
     state != State::New && !state.ended() && !idle(workflow)
 }
 
-/// Returns true if the workflow still needs the agent: an action is not complete, or the workflow
-/// is in the state `Post`.
+/// Returns true if the agent has an unfinished action, or a task while the workflow is in `Post`.
 pub fn needs(status: &WorkflowStatus, agent_id: &str) -> bool {
     let open = |state: ActionState| matches!(state, ActionState::Pending | ActionState::Running);
     status.tasks.iter().any(|task| {

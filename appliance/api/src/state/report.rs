@@ -168,8 +168,7 @@ fn place(status: &WorkflowStatus, is_it: impl Fn(&ActionStatus) -> bool) -> Opti
     })
 }
 
-/// Applies a new state of an action to its workflow, and repeats a failed action if repeats are
-/// left.
+/// Applies a new state of an action to its workflow. A failed action with repeats left is repeated.
 fn settle(
     status: &mut WorkflowStatus,
     at: (usize, usize),

@@ -111,8 +111,7 @@ pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
     }
 }
 
-/// Returns the environment of an action as sorted `K=V`; the action's variables override the
-/// task's.
+/// Returns the environment of an action as sorted `K=V`. The action's values override the task's.
 pub fn environment(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
     let mut merged = task.environment.clone();
     merged.extend(action.environment.iter().map(|(key, value)| (key.clone(), value.clone())));

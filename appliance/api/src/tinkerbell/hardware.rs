@@ -21,8 +21,8 @@ pub struct HardwareSpec {
     pub agent_id: Option<String>,
     /// Permissions for automatic actions on the machine.
     pub auto: Auto,
-    /// Network interfaces. The machine boots from the first interface unless a boot request arrives
-    /// on another interface.
+    /// Network interfaces. The machine boots from the first, or from the interface of a boot
+    /// request.
     pub interfaces: Vec<Interface>,
     /// Disks, in the owner's order.
     pub disks: Vec<Disk>,
@@ -152,8 +152,8 @@ pub struct Dhcp {
     pub vlan_id: String,
     /// Classless static routes, DHCP option 121.
     pub classless_static_routes: Vec<StaticRoute>,
-    /// TFTP server name, DHCP option 66. With `boot_file_name` it replaces the box's own boot
-    /// options.
+    /// TFTP server name, DHCP option 66; replaces the box's boot options together with
+    /// `boot_file_name`.
     pub tftp_server_name: String,
     /// Boot file name, DHCP option 67.
     pub boot_file_name: String,
@@ -173,7 +173,7 @@ pub struct Ip {
     pub family: i64,
 }
 
-/// One route of DHCP option 121.
+/// Static route of DHCP option 121.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StaticRoute {
@@ -249,7 +249,7 @@ pub struct OperatingSystem {
     pub rest: BTreeMap<String, Value>,
 }
 
-/// One address of the instance.
+/// IP address of the instance.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InstanceIp {

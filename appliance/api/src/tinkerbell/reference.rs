@@ -28,8 +28,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Returns the references of a stored Hardware, by their names in templates, without invalid
-    /// references.
+    /// Returns the references of a stored Hardware, by names in templates. Invalid ones are left
+    /// out.
     pub fn of(hardware: &Value) -> BTreeMap<String, Reference> {
         let all = hardware["spec"]["references"].as_object().into_iter().flatten();
         let read = |it: &Value| Reference::deserialize(it).ok();

@@ -17,11 +17,9 @@ pub const CANCEL_REQUEST: &str = "tinbox.dev/cancel";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Retry {
-    /// Maximum number of attempts, including the first. With 0 or 1, a failed Workflow is not
-    /// repeated.
+    /// Maximum number of attempts, including the first. 0 and 1 mean that no attempt follows.
     pub attempts: i64,
-    /// Wait in seconds before the second attempt; doubles with each attempt, up to 3600. 0 means
-    /// 10.
+    /// Wait in seconds before attempt 2; doubles with each attempt, up to 3600. 0 means 10.
     #[serde(skip_serializing_if = "is_zero")]
     pub backoff_seconds: i64,
     /// First action of a new attempt.

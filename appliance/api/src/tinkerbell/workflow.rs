@@ -12,7 +12,7 @@ use crate::meta::Object;
 
 /// Go template for the YAML of a workflow.
 pub type Template = Object<TemplateSpec, TemplateStatus>;
-/// One run of a Template on a machine.
+/// Run of a Template on a machine.
 pub type Workflow = Object<WorkflowSpec, WorkflowStatus>;
 
 /// Spec of a Template.
@@ -92,8 +92,7 @@ pub struct Custom {
     pub post_actions: Vec<BmcAction>,
 }
 
-/// State of a Workflow in upstream's spelling. The parser also accepts the spelling of upstream's
-/// charts up to 0.6.
+/// State of a Workflow in upstream's spelling. The spelling of charts up to 0.6 is also accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
@@ -222,7 +221,7 @@ pub struct NetbootToggle {
     pub toggled_false: bool,
 }
 
-/// One BMC job of a workflow.
+/// State of a BMC job of a workflow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
@@ -326,8 +325,7 @@ pub struct ActionStatus {
     /// Tinbox extension: number of repeats so far in this attempt of the workflow.
     #[serde(skip_serializing_if = "is_zero")]
     pub retried: i64,
-    /// Tinbox extension: wait in seconds before the first repeat. The wait doubles with each
-    /// further repeat.
+    /// Tinbox extension: wait in seconds before the first repeat; doubles with each further repeat.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_wait: i64,
     /// Tinbox extension: time of the next repeat, set while the action waits for a repeat.
