@@ -107,8 +107,7 @@ pub trait Driver: Send + Sync {
     /// Reads the power state from the BMC.
     fn power(&self) -> Pending<'_, Power>;
 
-    /// Requests a change of power. `Ok` means that the BMC accepted the request, not that the state
-    /// changed.
+    /// Requests a change of power. `Ok` means that the BMC accepted the request, not the new state.
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()>;
 
     /// Sets the boot device of the next boot or of every boot.

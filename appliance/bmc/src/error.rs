@@ -129,7 +129,7 @@ pub enum Error {
     Unsupported {
         /// Name of the driver.
         driver: &'static str,
-        /// Requested power action.
+        /// Power action that was requested.
         action: PowerAction,
     },
     /// The driver sent a command that must not be repeated, and got no response: the BMC may have
@@ -157,7 +157,7 @@ pub enum Error {
     /// The BMC accepted the request, but did not report the requested power state in time.
     #[error("the power was not {want} within {:.1} s, last state {last}", after.as_secs_f32())]
     NotConfirmed {
-        /// Requested power state.
+        /// Power state that was requested.
         want: Power,
         /// Power state at the last reading.
         last: Power,
@@ -167,8 +167,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns true if the BMC refused the user. The BMC would refuse the same login again, and may
-    /// lock the account.
+    /// Returns true if the BMC refused the user. Repeated logins may lock the account.
     pub fn refuses_login(&self) -> bool {
         matches!(self, Self::WrongPassword { .. } | Self::Privilege { .. })
     }

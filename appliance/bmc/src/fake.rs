@@ -1,5 +1,4 @@
-//! Simulated BMC in memory for tests of other crates, with a log of all calls. It can delay, lie or
-//! fail.
+//! Simulated BMC for tests of other crates, with a log of all calls. It can delay, lie or fail.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,20 +6,19 @@ use std::time::Duration;
 use crate::ipmi::CompletionCode;
 use crate::{Address, BootOverride, Driver, Error, Pending, Power, PowerAction};
 
-/// Maximum number of calls in the log; later calls are not logged. A test that fills the log has an
-/// endless loop.
+/// Maximum number of logged calls. A test that reaches the limit has an endless loop.
 const LOG_LIMIT: usize = 10_000;
 
-/// Recorded call of the fake BMC.
+/// Logged call of the fake BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// Call of [`Driver::power`].
+    /// Recorded call of [`Driver::power`].
     Power,
-    /// Call of [`Driver::set_power`].
+    /// Recorded call of [`Driver::set_power`].
     SetPower(PowerAction),
-    /// Call of [`Driver::set_boot_device`].
+    /// Recorded call of [`Driver::set_boot_device`].
     SetBootDevice(BootOverride),
-    /// Call of [`Driver::boot_device`].
+    /// Recorded call of [`Driver::boot_device`].
     BootDevice,
 }
 
@@ -52,11 +50,9 @@ pub enum Mode {
     Lying,
     /// Fails every call with the given error, and changes nothing.
     Failing(Failure),
-    /// Executes every change and returns the given error, as if the response was lost. Readings
-    /// succeed.
+    /// Executes every change and returns the given error (a lost response). Readings succeed.
     ReplyLost(Failure),
-    /// Returns the given error for every change and changes nothing, as if the request was lost.
-    /// Readings succeed.
+    /// Changes nothing and returns the given error (a lost request). Readings succeed.
     RequestLost(Failure),
 }
 

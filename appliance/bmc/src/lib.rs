@@ -3,7 +3,7 @@
 //! This crate must never act on an unconfirmed state, use a weaker cipher suite than requested,
 //! print a password, or know machines and jobs (the crate `controllers` does).
 //!
-//! Enter at [`Driver`], [`registry::open`] and [`ensure()`], or in tests of other crates at
+//! Enter at [`Driver`], [`registry::open`] and [`ensure()`]; in other crates' tests at
 //! [`fake::Fake`].
 
 mod driver;

@@ -36,8 +36,8 @@ impl Ipmi {
         self.line.turn(&self.endpoint, async |turn| turn.call(&GetDeviceId).await).await
     }
 
-    /// Reads the boot flags, active or not. Some BMCs, such as `ipmi_sim`, never report that the
-    /// flags are active.
+    /// Reads the boot flags, active or not. Some BMCs, such as `ipmi_sim`, never report active
+    /// flags.
     ///
     /// # Errors
     /// The BMC does not respond, refuses the login or the command, or sends invalid data.
@@ -69,8 +69,7 @@ impl Ipmi {
     }
 }
 
-/// Sets the boot flags in the order of other clients. The BMC may refuse every parameter except the
-/// flags.
+/// Sets the boot flags. The BMC may refuse the other parameters that clients usually set.
 async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootOverride) -> Result<(), Error> {
     let began = optional(turn, SetBootOption::InProgress).await?;
     optional(turn, SetBootOption::KeepFlags).await?;

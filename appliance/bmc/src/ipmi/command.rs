@@ -64,8 +64,7 @@ impl Command for ChassisControl {
 /// Boot flags as stored by the BMC (IPMI 2.0 table 28-14, parameter 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootFlags {
-    /// True while the flags apply. The BMC clears the flags after use, or after 60 seconds by
-    /// default.
+    /// True while the flags apply. The BMC clears the flags after use or (by default) 60 seconds.
     pub valid: bool,
     /// True for every later boot, false for the next boot only.
     pub persistent: bool,

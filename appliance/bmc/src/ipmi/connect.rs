@@ -230,8 +230,7 @@ impl Live {
         })
     }
 
-    /// Closes the session; a missing response is ignored, because the BMC also drops an idle
-    /// session.
+    /// Closes the session. A missing response is ignored: the BMC also drops idle sessions.
     pub(super) async fn close(mut self) {
         let close = self.session.close();
         if let Err(error) = self.call(&close, SHORT).await {

@@ -28,8 +28,7 @@ impl CipherSuite {
         }
     }
 
-    /// Returns the length of the key exchange authentication code in RAKP messages 2 and 3, in
-    /// bytes.
+    /// Returns the length in bytes of the key exchange code in RAKP messages 2 and 3.
     pub fn key_exchange_len(self) -> usize {
         match self {
             Self::Three => 20,
@@ -37,8 +36,7 @@ impl CipherSuite {
         }
     }
 
-    /// Returns the length of the check value in RAKP message 4 and of a packet's AuthCode, in
-    /// bytes.
+    /// Returns the length in bytes of the check value in RAKP message 4, and of AuthCodes.
     pub fn check_len(self) -> usize {
         match self {
             Self::Three => 12,
@@ -47,8 +45,7 @@ impl CipherSuite {
     }
 }
 
-/// Returns the untruncated HMAC of the concatenated `parts`: 20 bytes (suite 3) or 32 bytes (suite
-/// 17).
+/// Returns the full HMAC of the concatenated `parts`: 20 bytes (suite 3) or 32 bytes (suite 17).
 pub fn hmac(suite: CipherSuite, key: &[u8], parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     match suite {
         CipherSuite::Three => finish(keyed::<Hmac<Sha1>>(key), parts),

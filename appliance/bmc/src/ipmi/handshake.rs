@@ -1,5 +1,4 @@
-//! Session setup as a state machine without I/O. Input: datagrams. Output: the next datagram, or a
-//! session.
+//! Session setup as a state machine without I/O: datagrams in, next datagram or session out.
 //!
 //! ```text
 //! Opening    -- Open Session Response --> Proving
@@ -88,7 +87,7 @@ enum State {
     Confirming { exchange: Box<Exchange>, session_integrity_key: Zeroizing<Vec<u8>> },
 }
 
-/// One attempt to open a session.
+/// Single attempt to open a session.
 pub struct Handshake {
     suite: CipherSuite,
     login: Login,

@@ -68,8 +68,7 @@ impl Line {
     }
 }
 
-/// Task that closes the idle session of a line. The drop clears `closer_runs`, also when the
-/// runtime ends.
+/// Task that closes the idle session of a line. The drop clears `closer_runs`.
 struct Closer(Arc<Line>);
 
 impl Drop for Closer {

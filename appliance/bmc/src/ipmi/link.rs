@@ -11,8 +11,7 @@ use super::Malformed;
 use super::packet::MAX_DATAGRAM;
 use crate::{Address, Error};
 
-/// Waits for a response after each transmission of a message. The length is the number of
-/// transmissions.
+/// Waits for a response after each transmission; the length is the number of transmissions.
 pub(super) type Waits = &'static [Duration];
 
 /// Waits for commands that a BMC executes at once.
@@ -146,8 +145,7 @@ async fn open_socket(peer: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Returns true for errors that an ICMP message causes on a connected socket. A restarting BMC
-/// causes such errors.
+/// Returns true for errors from ICMP messages, which a restarting BMC causes.
 fn is_unreachable(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -18,8 +18,7 @@ pub trait Command {
     const NET_FN: u8;
     /// Command number in the network function.
     const CODE: u8;
-    /// True if the BMC may need long, or an early repetition does harm: retransmissions then wait
-    /// longer.
+    /// True for longer waits before a retransmission: the BMC may be slow, or a repetition harmful.
     const SLOW: bool = false;
     /// Type of the decoded response.
     type Reply;

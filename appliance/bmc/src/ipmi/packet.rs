@@ -11,8 +11,7 @@ use super::Malformed;
 use super::crypto::SessionKeys;
 use super::wire::Reader;
 
-/// Maximum size of a received datagram, in bytes: over four times the longest message of this
-/// driver.
+/// Maximum length of a received datagram, in bytes; over four times the longest sent message.
 pub const MAX_DATAGRAM: usize = 1024;
 
 const RMCP: [u8; 4] = [0x06, 0x00, 0xFF, 0x07];
@@ -173,8 +172,7 @@ impl<'a> Plus<'a> {
     }
 }
 
-/// Encodes an IPMI 1.5 datagram without session and authentication. `message` has at most 255
-/// bytes.
+/// Encodes an IPMI 1.5 datagram without session. `message` has at most 255 bytes.
 pub fn legacy(message: &[u8]) -> Vec<u8> {
     let len = u8::try_from(message.len()).expect("our messages before a session are short");
     [RMCP.as_slice(), &[AUTH_NONE, 0, 0, 0, 0, 0, 0, 0, 0, len], message].concat()

@@ -210,8 +210,7 @@ impl Exchange {
         hmac(self.suite, &self.key, &parts)
     }
 
-    /// Returns true if `check` of RAKP message 4 proves that the BMC has the same session integrity
-    /// key.
+    /// Returns true if `check` proves that the BMC has the same session integrity key (RAKP 4).
     pub fn verifies_check(&self, session_integrity_key: &[u8], check: &[u8]) -> bool {
         let id = self.managed_id.to_le_bytes();
         let parts: [&[u8]; 3] = [&self.console_random, &id, &self.managed_guid];

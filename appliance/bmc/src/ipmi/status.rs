@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// Completion code of a command (IPMI 2.0 table 5-2). Code `0x00` is success and never occurs in an
-/// error.
+/// Completion code of a command (IPMI 2.0 table 5-2). Errors never contain `0x00` (success).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompletionCode(pub u8);
 
@@ -11,8 +10,7 @@ impl CompletionCode {
     /// The command completed normally.
     pub const OK: Self = Self(0x00);
 
-    /// Returns true if the BMC is busy, starting or updating, and may accept the same command
-    /// later.
+    /// Returns true if the BMC is busy, starting or updating, and may accept the command later.
     pub fn is_transient(self) -> bool {
         matches!(self.0, 0xC0 | 0xC3 | 0xC4 | 0xCE | 0xD0 | 0xD1 | 0xD2 | 0xD3)
     }
