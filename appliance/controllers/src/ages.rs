@@ -53,8 +53,7 @@ impl Ages {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Observes the times of an object and returns their moments. A time of an earlier observation
-    /// keeps its moment.
+    /// Observes the times of an object and returns their moments. A time keeps its first moment.
     pub fn look(
         &self,
         key: &ObjectKey,

@@ -62,8 +62,7 @@ impl ReportInbox {
         (discovery, reports)
     }
 
-    /// Adds a report of an agent that repeats its report; drops the report within ten seconds of
-    /// the last. Never waits.
+    /// Adds a report that the agent repeats, at most one in ten seconds. Never waits.
     pub fn repeated(&self, report: AgentReport) {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,8 +183,7 @@ impl Enrollment {
         self.index.enrolls() && !self.index.knows_agent(agent_id)
     }
 
-    /// Creates a Hardware for an unknown machine; returns `None` if the machine must wait or may be
-    /// a known machine.
+    /// Creates a Hardware for an unknown machine; `None` if it must wait or may be a known machine.
     async fn welcome(
         &self,
         report: &AgentReport,

@@ -102,8 +102,7 @@ impl Controller {
         self.signals.clone()
     }
 
-    /// Reconciles until `shutdown`. Running reconciles are then aborted; every reconciler must
-    /// tolerate an abort.
+    /// Reconciles until `shutdown`, which aborts running reconciles; reconcilers tolerate an abort.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut failures: HashMap<ObjectKey, Backoff> = HashMap::new();
         let mut jobs: JoinSet<(ObjectKey, Result<Requeue, ObjectError>)> = JoinSet::new();

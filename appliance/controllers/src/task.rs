@@ -148,8 +148,7 @@ impl TaskReconciler {
         moments.since(moments.at(start))
     }
 
-    /// Removes the mark "sent", because the BMC did not execute the command, which may be sent
-    /// again.
+    /// Removes the mark "sent": the BMC did not execute the command, which may be sent again.
     async fn unmark(&self, task: &Task) -> Result<(), ObjectError> {
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid == task.metadata.uid && !current.status.ended() {

@@ -35,8 +35,7 @@ fn text(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Adds annotations to a Hardware and returns the current Hardware. The Hardware is written only if
-/// an annotation changes.
+/// Adds annotations to a Hardware and returns it. The Hardware is written only after a change.
 pub async fn keep(
     objects: &dyn Objects,
     key: &ObjectKey,

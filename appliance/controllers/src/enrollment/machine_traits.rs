@@ -15,8 +15,7 @@ use super::INVENTORY;
 pub struct MachineTraits(HashMap<ObjectKey, (Arc<Hardware>, Traits)>);
 
 impl MachineTraits {
-    /// Parses new and changed Hardware, and removes deleted Hardware. Returns the number of parsed
-    /// Hardware.
+    /// Parses new and changed Hardware and removes deleted Hardware. Returns the number parsed.
     pub fn update(&mut self, all: Vec<Arc<Hardware>>) -> usize {
         let mut before = std::mem::take(&mut self.0);
         let mut number = 0;

@@ -54,8 +54,7 @@ impl EnrollmentSlots {
         has_room
     }
 
-    /// Waits for a free slot, and returns the report of the longest waiting machine. Never returns
-    /// while no machine waits.
+    /// Waits for a free slot, and returns the report of the longest waiting machine, if one waits.
     pub async fn next(&mut self) -> AgentReport {
         if self.waiting.is_empty() {
             return std::future::pending().await;

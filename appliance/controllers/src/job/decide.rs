@@ -28,8 +28,7 @@ pub struct Observed {
     pub machine: Option<Machine>,
     /// Tasks of the Job by position; `None` for a Task that does not exist.
     pub tasks: Vec<Option<Task>>,
-    /// True if the Job has no Workflow, or its Workflow exists and needs the Job; otherwise the Job
-    /// stops.
+    /// True if the Job has no Workflow, or its Workflow exists and needs the Job.
     pub wanted: bool,
     /// Time since the end of the Job; zero before the end.
     pub ended_for: Duration,
@@ -147,8 +146,7 @@ fn switches_off_and_on(job: &Job) -> bool {
     off.is_some_and(|off| job.spec.tasks[off..].iter().any(switches_on))
 }
 
-/// Returns true if this Job may have switched the machine off, and has yet to switch the machine
-/// on.
+/// Returns true if this Job may have switched the machine off, and must switch it on.
 fn is_off(observed: &Observed) -> bool {
     let job = &observed.job;
     let own = |task: &&Task| {

@@ -39,8 +39,7 @@ impl Queue {
         self.turns.insert(key, turn);
     }
 
-    /// Takes the key with the earliest due time, if due at `now`, and marks the key as being
-    /// reconciled.
+    /// Takes the key with the earliest due time, if due at `now`, as being reconciled.
     pub fn take(&mut self, now: Instant) -> Option<ObjectKey> {
         let first = self.waiting.first_entry().filter(|first| first.key().0 <= now)?;
         let key = first.remove();

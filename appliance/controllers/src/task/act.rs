@@ -13,8 +13,7 @@ const POWER_CONFIRM: Duration = Duration::from_secs(60);
 const SHUT_DOWN: Duration = Duration::from_secs(300);
 /// Interval between two reads of the power state.
 const POLL: Duration = Duration::from_secs(1);
-/// Maximum time for each half of a power cycle (off, then on) in which some BMCs report the old
-/// state.
+/// Maximum time for each half of a power cycle. Some BMCs report the old state until then.
 const CYCLE_STEP: Duration = Duration::from_secs(15);
 
 /// Reason why an attempt of an action failed.

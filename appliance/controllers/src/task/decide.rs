@@ -106,8 +106,7 @@ pub fn set_off_sent(status: &mut RunStatus) {
     status.set("Running", OFF_SENT);
 }
 
-/// Returns the wait before the next attempt of a Task with the age `age`; `None` if there is no
-/// further attempt.
+/// Returns the wait before the next attempt of a Task of this age; `None`: no further attempt.
 pub fn after(failure: &Failure, age: Duration) -> Option<Duration> {
     (failure.is_transient() && age < LIMIT).then_some(RETRY)
 }

@@ -1,5 +1,4 @@
-//! Boot of a machine into the agent OS, and the cleanup after the run, as in upstream's workflow
-//! controller.
+//! Boot of a machine into the agent OS, and cleanup after the run, as in upstream's controller.
 
 use std::time::Duration;
 
@@ -75,8 +74,7 @@ fn post_name(workflow: &Workflow) -> Option<String> {
     }
 }
 
-/// Returns true if a Job is the Job after the run. Only this Job may run after the end of the
-/// Workflow.
+/// Returns true if `job` is the Job after the run, the only Job of an ended Workflow.
 pub fn is_post_job(workflow: &Workflow, job: &str) -> bool {
     post_name(workflow).is_some_and(|name| name == job)
 }

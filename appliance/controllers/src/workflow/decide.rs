@@ -103,8 +103,7 @@ pub fn decide(
     }
 }
 
-/// Returns the steps while another Workflow uses the machine; `None` if this Workflow may use the
-/// machine.
+/// Returns the steps while another Workflow uses the machine; `None` if no other uses it.
 fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     if let Some(ahead) = &observed.ahead {
@@ -138,8 +137,7 @@ pub fn moved(
     vec![Step::Status(Box::new(status)), Step::Tell { reason, message, warning }]
 }
 
-/// Returns `status` with a condition set. The time of the condition changes only if another field
-/// changes.
+/// Returns `status` with a condition set. Its time changes only if another field changes.
 pub fn with_condition(
     status: &WorkflowStatus,
     kind: &str,

@@ -8,8 +8,7 @@ use api::state::queue;
 use api::tinkerbell::{State, Workflow};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Number of locks. Machines with the same lock wait for each other's writes, without further
-/// effect.
+/// Number of locks. Machines with the same lock only wait for each other's writes.
 const LOCKS: usize = 64;
 
 /// Locks; the hash of the Hardware's key selects the lock of a machine.

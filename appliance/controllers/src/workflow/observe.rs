@@ -145,8 +145,7 @@ impl WorkflowReconciler {
         Ok(false)
     }
 
-    /// Returns the name of the Workflow that `workflow` must wait for; `None` if it may start or
-    /// has begun.
+    /// Returns the name of the Workflow that `workflow` must wait for; `None` if it need not wait.
     async fn ahead(&self, workflow: &Workflow) -> Result<Option<String>, ObjectError> {
         let waits = matches!(workflow.status.state, State::Preparing | State::Pending)
             && !queue::begun(&workflow.status);

@@ -52,8 +52,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     Some(retry::begin(&asked_of, from.unwrap_or(wanted), "asked for", now))
 }
 
-/// Returns the value of a new request in `annotation`; `None` if `answered` is its last executed
-/// value.
+/// Returns the value of a new request in `annotation`; `answered` is the last executed value.
 fn asked<'a>(workflow: &'a Workflow, annotation: &str, answered: &str) -> Option<&'a str> {
     let value = workflow.metadata.annotations.get(annotation)?.as_str();
     (!value.is_empty() && value != answered).then_some(value)

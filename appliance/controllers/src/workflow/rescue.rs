@@ -16,8 +16,7 @@ use super::observe::Observed;
 
 /// Interval between two checks while the controller waits and does not boot the machine.
 const LOOK_WAIT: Duration = Duration::from_secs(5);
-/// Maximum wait for a machine whose agent and BMC are both silent: 72 hours, for a weekend without
-/// power.
+/// Maximum wait for a machine with a silent agent and a silent BMC: a weekend without power.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(72 * 3600);
 /// Maximum time for which the silence of all agents counts as a fault of the box, which looks the
 /// same as a crash of all machines. After this time, each machine is handled separately.
@@ -30,8 +29,7 @@ const MARGIN: Duration = Duration::from_millis(100);
 /// Condition of a Workflow that waits for its machine's BMC, or for any agent, to respond.
 const UNREACHABLE: &str = "Unreachable";
 
-/// Maximum number of boots for one Workflow. If the agent is silent after the last boot, the
-/// Workflow fails.
+/// Maximum number of boots for one Workflow, which then fails if the agent stays silent.
 const BOOTS_MAX: usize = 4;
 
 /// Returns the names of the boot Jobs of this Workflow so far, in order.
@@ -132,8 +130,7 @@ impl Hold {
     }
 }
 
-/// Returns the reason not to boot the machine of an agent that is silent for `silent`; `None` if
-/// there is no reason.
+/// Returns the reason not to boot the machine of an agent that is silent for `silent`, if any.
 fn holds(observed: &Observed, silent: Duration, timeout: Duration) -> Option<Hold> {
     if silent < timeout {
         return None;
@@ -185,8 +182,7 @@ fn held_back(
     (is_news || hold.is_some()).then_some(Decision { steps, requeue })
 }
 
-/// Returns true if the current agent runs on the Hardware of the Workflow, the only machine that
-/// the Workflow may boot.
+/// Returns true if the current agent runs on the Hardware that the Workflow may boot.
 pub fn ours(observed: &Observed) -> bool {
     let agent = &observed.workflow.status.agent_id;
     observed.hardware.as_ref().is_some_and(|hardware| {

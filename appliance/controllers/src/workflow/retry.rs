@@ -53,8 +53,7 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     Decision { steps, requeue: Some(left + Duration::from_millis(100)) }
 }
 
-/// Begins another attempt. The boot Jobs of the last attempt are deleted, because new Jobs use the
-/// same names.
+/// Begins another attempt. The old boot Jobs are deleted, because new Jobs use their names.
 pub fn begin(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let options = &workflow.spec.boot_options;
