@@ -1,5 +1,4 @@
-//! State of agents, in memory only. After a restart of the box, the timeouts of all agents start
-//! again.
+//! State of agents in memory. After a restart of the box, all timeouts start again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,8 +39,7 @@ struct Tables {
 struct Agent {
     /// Time of the last message, by the monotonic clock.
     last_message: Duration,
-    /// Boot ID of the machine; `None` if the agent sends none. Only agents that send a boot ID send
-    /// heartbeats.
+    /// Boot ID of the machine; `None` for an agent that sends neither boot ID nor heartbeats.
     boot: Option<String>,
 }
 
@@ -52,8 +50,7 @@ pub struct Record {
     pub last_message: Option<Duration>,
     /// True if the agent sends heartbeats.
     pub beats: bool,
-    /// Time until which an agent without a record may have sent messages: the newest dropped
-    /// record.
+    /// Time until which an agent without a record may have sent messages.
     pub forgotten: Duration,
     /// Time of the last message of any agent.
     pub any_message: Duration,

@@ -16,12 +16,11 @@ const TOKENS_MAX: usize = 16_384;
 /// Maximum length of a boot ID, in bytes; boot IDs of Linux have 36.
 const ID_MAX: usize = 64;
 
-/// Last word of a stored line: `shown` if every call contains the boot ID, `named` if only the
-/// Hello did.
+/// Last word of a stored line: every call contains the boot ID (`shown`), or only the Hello.
 const SHOWN: &str = "shown";
 const NAMED: &str = "named";
 
-/// Boots by token.
+/// Bound boots, by token.
 #[derive(Default)]
 pub struct Boots {
     tokens: Mutex<HashMap<String, Boot>>,
@@ -57,8 +56,7 @@ impl Boots {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares the boot ID in a call (`shown`) and in a Hello (`named`) with the boot of the
-    /// token.
+    /// Compares the boot ID in a call (`shown`) and in a Hello (`named`) with the token's boot.
     pub fn binding(&self, token: &str, shown: Option<&str>, named: Option<&str>) -> Binding {
         let tokens = self.tokens();
         let Some(boot) = tokens.get(token) else { return Binding::Unbound };

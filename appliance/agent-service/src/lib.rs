@@ -7,8 +7,7 @@
 //! This crate must never use sockets, files, or the time of day without a [`stdx::Clock`]. It must
 //! never acknowledge a report before [`objects::Objects`] has confirmed the write.
 //!
-//! Enter at [`Service`]. [`Backend`] is its interface to the rest of the box, and [`Runs`] its
-//! index of workflows.
+//! Enter at [`Service`], which uses [`Backend`] (the rest of the box) and [`Runs`] (the workflows).
 
 mod agents;
 mod backend;

@@ -194,8 +194,7 @@ impl Runs {
         keys
     }
 
-    /// Returns true if a Workflow of the machine waits or runs, and the end of the last successful
-    /// Workflow.
+    /// Returns true if a Workflow of the machine waits or runs, and the end of the last success.
     pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<End>) {
         let tables = self.tables();
         let own: Vec<_> = tables.with_hardware(hardware).map(|(_, run)| run).collect();

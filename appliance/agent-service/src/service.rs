@@ -92,8 +92,7 @@ impl Service {
         &self.boots
     }
 
-    /// Returns the time of day of an agent's last message, by the current clock; `None` without a
-    /// record.
+    /// Returns the time of an agent's last message by the current clock; `None` without a record.
     pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
         let last_message = self.agents.record(agent_id).last_message?;
         let ago = self.clock.steady().saturating_sub(last_message);

@@ -13,8 +13,7 @@ use crate::wire::workflow_key;
 
 /// Minimum time between two writes of a wait message to one Workflow.
 const WRITE_EVERY: Duration = Duration::from_secs(15);
-/// Maximum number of stored waits. For a further wait, the quarter that was written first is
-/// dropped.
+/// Maximum number of stored waits. For a further wait, the oldest quarter is dropped.
 const WAITS_MAX: usize = 16_384;
 /// Maximum length of a stored reason, in bytes.
 const REASON_MAX: usize = 400;

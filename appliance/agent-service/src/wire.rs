@@ -39,8 +39,7 @@ pub fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> 
     }
 }
 
-/// Returns the command to run after a failure; empty while repeats are left, because the failure is
-/// not final.
+/// Returns the command to run after a failure; empty while repeats of the action are left.
 fn for_good(action: &ActionStatus, command: &[String]) -> Vec<String> {
     if action.retried < action.retries { Vec::new() } else { command.to_vec() }
 }

@@ -1,5 +1,4 @@
-//! Authentication of agents' calls: the caller must send a token that the box issued for a
-//! workflow.
+//! Authentication of agents: each call needs a token that the box issued for a workflow.
 //!
 //! A token is valid for one workflow and expires [`REPORT_GRACE`] after its end, so that an agent
 //! can repeat a lost last report. A token is valid only in the boot that used it first. An agent
@@ -69,8 +68,7 @@ struct Candidate {
     is_over: bool,
     /// True if the call is about the workflow.
     is_called: bool,
-    /// True if the workflow is first in the machine's queue, so that the agent receives its
-    /// actions.
+    /// True if the workflow is first in the queue, so that the agent receives its actions.
     is_first: bool,
 }
 

@@ -34,8 +34,7 @@ pub struct Run {
     pub enrolled: bool,
     /// IDs of the pending and running actions.
     pub open: Vec<String>,
-    /// Monotonic time of the success; `None` before it, or if it was before the last restart of the
-    /// box.
+    /// Monotonic time of the success; `None` before it and after a restart of the box.
     pub succeeded: Option<Instant>,
     /// Monotonic time of the end (success or failure); `None` as for `succeeded`.
     pub ended: Option<Instant>,
