@@ -23,8 +23,7 @@ pub enum ObjectError {
     /// The object does not exist.
     #[error("{0} not found")]
     NotFound(String),
-    /// Another client changed the object after it was read: read the object again, then repeat the
-    /// change.
+    /// Another client changed the object after it was read: read again, then repeat the change.
     #[error("{0} was changed at the same time")]
     Conflict(String),
     /// An object with this name already exists.
@@ -59,8 +58,7 @@ pub trait Objects: Send + Sync + 'static {
     ) -> Pending<'a, Vec<Value>>;
     /// Creates an object. `object` contains its name and namespace.
     fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Replaces everything except the status. `object` must contain the resource version that was
-    /// read.
+    /// Replaces all fields except the status. `object` contains the resource version that was read.
     fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
     /// Replaces the status. `object` must contain the resource version that was read.
     fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
