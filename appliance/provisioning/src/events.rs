@@ -1,5 +1,4 @@
-//! Events of machines: creation from observations of the boot services, and history for the status
-//! view.
+//! Events of machines: created from observations of boot services, read for the status view.
 
 pub mod dhcp_requests;
 pub mod event_history;

@@ -130,8 +130,7 @@ impl Images {
         Ok(Self(Some(inner)))
     }
 
-    /// Returns access to the cache for machines whose unfinished workflows mention its files;
-    /// `None` without a cache.
+    /// Returns access to the cache for machines whose workflows need its files; `None` if no cache.
     pub fn access(&self, index: &Index) -> Option<CacheAccess> {
         let inner = self.0.as_ref()?;
         let readers = MentionReaders::new(Arc::clone(inner), index.clone());
@@ -147,8 +146,7 @@ impl Images {
         self.access(index).map(cached).unwrap_or_default().merge(registry)
     }
 
-    /// Returns all images for the status view; an empty list without a cache. Reads folders and may
-    /// block.
+    /// Returns all images for the status view; none without a cache. Reads folders and may block.
     pub fn report(&self) -> status::image::Images {
         let Some(inner) = &self.0 else { return status::image::Images::default() };
         inner.report()
@@ -277,8 +275,7 @@ impl Inner {
         }
     }
 
-    /// Passes the pinned digests to the cache, and downloads missing files. Reads files and may
-    /// block.
+    /// Passes the pinned digests to the cache, and downloads missing files. May block.
     fn keep_pins(self: &Arc<Self>) {
         let pins = self.pins().list().to_vec();
         let digests: BTreeSet<Digest> = pins.iter().filter_map(|pin| pin.digest).collect();

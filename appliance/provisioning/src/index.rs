@@ -95,8 +95,7 @@ impl Index {
         tables.hardware.get(tables.by_mac.owner(&mac)?).cloned()
     }
 
-    /// Returns the machine with the IP address `address`: by its Hardware, else by a lease, else by
-    /// ARP.
+    /// Returns the machine with an IP address: by its Hardware, else by a lease, else by ARP.
     pub fn by_address(&self, address: IpAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let address = tables.twin(address).unwrap_or(address);
@@ -120,8 +119,7 @@ impl Index {
         leased.or_else(|| self.neighbour(address))
     }
 
-    /// Returns the MAC address of the NIC that sent a request from `address`: by ARP, else by a
-    /// lease.
+    /// Returns the MAC address of the sender of a request: by ARP, else by a lease.
     pub fn sender(&self, address: IpAddr) -> Option<MacAddr> {
         let leased = |address| self.read().leases.get(&address).copied();
         self.neighbour(address).or_else(|| match address {
@@ -211,8 +209,7 @@ impl Index {
         self.read().controllers.get(&key).copied()
     }
 
-    /// Returns the machine as [`Index::by_instance_id`], but for an ID with dashes instead of
-    /// colons.
+    /// Returns the machine as [`Index::by_instance_id`], for an ID with dashes instead of colons.
     pub fn by_dashed_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
         self.by_id(|own| own.replace(':', "-") == id)
     }
@@ -263,8 +260,7 @@ impl Index {
         tables.hardware.values().find(owns).cloned()
     }
 
-    /// Returns the Workflow for which a machine must boot the agent; `None` if there is no such
-    /// Workflow.
+    /// Returns the Workflow for which a machine must boot the agent, if any.
     pub fn run_of(&self, hardware: &Hardware) -> Option<Arc<Run>> {
         let agents = match &hardware.spec.agent_id {
             Some(agent) => vec![agent.clone()],
@@ -285,8 +281,7 @@ fn prefix(address: Ipv6Addr) -> u64 {
 }
 
 impl Tables {
-    /// Returns the IPv4 address inside an IPv6 address of [`Index::ipv6_twin`]; `None` for any
-    /// other address.
+    /// Returns the IPv4 address inside an address of [`Index::ipv6_twin`]; otherwise `None`.
     fn twin(&self, address: IpAddr) -> Option<IpAddr> {
         let IpAddr::V6(address) = address else { return None };
         let host = u64::try_from(address.to_bits() & u128::from(u64::MAX)).ok()?;

@@ -68,8 +68,7 @@ fn key(object: &Value) -> ObjectKey {
 }
 
 impl ObjectWatcher {
-    /// Watches the kind `resource` until `shutdown`. Sends on `listed` after the first complete
-    /// list.
+    /// Watches the kind `resource` until `shutdown`. Sends on `listed` after the first list.
     pub async fn run(
         self,
         resource: Resource,

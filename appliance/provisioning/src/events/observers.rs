@@ -313,8 +313,7 @@ fn fetch_moment(event: FetchEvent) -> Option<BootEvent> {
     })
 }
 
-/// Returns the reason why a boot loader from the DHCP boot options is missing; `None` for any other
-/// file.
+/// Returns the reason why a boot loader of DHCP is missing; `None` for any other file.
 fn no_loader(file: &str) -> Option<String> {
     let name = file.rsplit('/').next().unwrap_or_default();
     dhcp::BINARIES.iter().any(|(_, loader)| *loader == name).then(|| {

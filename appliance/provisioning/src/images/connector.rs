@@ -130,8 +130,7 @@ pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connecto
         .wrap_connector(CheckedTcp { tcp, check }))
 }
 
-/// Returns the trusted CA certificates: from the owner's file, else from the system, else from
-/// Mozilla.
+/// Returns the trusted CA certificates: of the owner's file, else the system, else Mozilla.
 fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCertStore> {
     let Some(file) = authorities.or_else(|| system.is_file().then_some(system)) else {
         return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());

@@ -1,5 +1,4 @@
-//! Container images of workflows. The registry mirror serves their repositories until the workflow
-//! ends.
+//! Container images of workflows. The mirror serves their repositories until the workflow ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

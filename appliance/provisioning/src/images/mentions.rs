@@ -85,8 +85,7 @@ fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Op
     Some(RemoteFile { url, checksum })
 }
 
-/// Returns the `oci` URL of a registry reference; `None` if the reference is invalid or needs a
-/// user.
+/// Returns the `oci` URL of a registry reference; `None` if it is invalid or needs a user.
 fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
     let reference = reference.strip_prefix(registry::SCHEME).unwrap_or(reference);
     let is_anybodys = user.is_none_or(str::is_empty);

@@ -61,8 +61,7 @@ impl<'a> Users<'a> {
         users.map(|(name, ..)| name.clone()).collect()
     }
 
-    /// Returns the digests of the mentioned files in the cache, by file key. Each file is looked up
-    /// once.
+    /// Returns the digests of mentioned files in the cache, by key. Each file is looked up once.
     fn digests(&self, cache: &Cache) -> BTreeMap<String, Digest> {
         let mut digests = BTreeMap::new();
         for wanted in self.0.iter().flat_map(|(_, _, files)| *files) {
@@ -136,8 +135,7 @@ fn whole(file: &CachedFile, place: &mut u32) -> Image {
     }
 }
 
-/// Returns a warning for the owner if the cache's partition is nearly full, otherwise an empty
-/// text.
+/// Returns a warning if the cache's partition is nearly full, otherwise an empty text.
 fn warning(space: Space, held: &[CachedFile]) -> String {
     let (percent, line) = (space.percent(), eviction::REFUSE_PERCENT);
     if percent >= line {

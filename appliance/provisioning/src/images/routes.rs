@@ -40,8 +40,7 @@ impl Routes {
         Self(ipv4.chain(ipv6.lines().filter_map(ipv6_route)).collect())
     }
 
-    /// Returns the interface for an address; `None` if a default route uses this interface, or no
-    /// route matches.
+    /// Returns the interface for an address; `None` if a default route uses it or no route matches.
     pub fn beside_default(&self, address: IpAddr) -> Option<&str> {
         let is_default = |route: &&Route| route.to.prefix_len() == 0;
         let default: BTreeSet<&str> =

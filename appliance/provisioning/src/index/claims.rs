@@ -26,8 +26,7 @@ impl<K: Eq + Hash> Claims<K> {
         self.0.get(name)?.first().map(|(.., key)| key)
     }
 
-    /// Adds a claim. Returns all claimants if the claim is new and in conflict, otherwise an empty
-    /// slice.
+    /// Adds a claim. Returns all claimants if the claim is a new conflict, otherwise none.
     pub fn add(&mut self, name: K, claimant: &Claimant) -> &[Claimant] {
         let claimants = self.0.entry(name).or_default();
         match claimants.binary_search(claimant) {

@@ -41,7 +41,7 @@ impl Index {
         self.write().courses.remove(key);
     }
 
-    /// Returns the progress of a workflow.
+    /// Returns the progress of the workflow `key`; `None` if unknown.
     pub fn course(&self, key: &ObjectKey) -> Option<Arc<WorkflowProgress>> {
         self.read().courses.get(key).cloned()
     }

@@ -119,8 +119,7 @@ fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
     }
 }
 
-/// Converts one interface; `None` without a MAC address, because no other field identifies the
-/// interface.
+/// Converts one interface; `None` without a MAC address, the only identifier of interfaces.
 fn interface(from: &Interface) -> Option<metadata::Interface> {
     let dhcp = from.dhcp.as_ref()?;
     let routes = dhcp.classless_static_routes.iter();

@@ -111,8 +111,7 @@ impl Loaders {
     }
 }
 
-/// Returns the state that the Hardware stores, or an initial state; `None` for firmware with only
-/// one loader.
+/// Returns the stored or an initial state; `None` for firmware with only one loader.
 fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
     let kept = hardware.metadata.annotations.get(ANNOTATION);
     let row = [EFI, BIOS].into_iter().find(|row| row.contains(&first))?;

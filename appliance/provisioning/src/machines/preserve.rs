@@ -14,8 +14,7 @@ const LIST_BYTES: usize = 768;
 /// agent refuses to start and reports the reason. An unreadable list must not count as empty.
 const UNREADABLE: &str = "unreadable-annotation";
 
-/// Returns the kernel argument for a machine with these annotations; `None` without disks to
-/// preserve.
+/// Returns the kernel argument for these annotations; `None` without disks to preserve.
 pub fn argument(annotations: &BTreeMap<String, String>) -> Option<String> {
     let list = annotations.get(ANNOTATION)?;
     let selectors: Vec<&str> =

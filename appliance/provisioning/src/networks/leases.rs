@@ -14,8 +14,7 @@ pub struct KnownLeases {
     index: Index,
 }
 
-/// Open lease files by interface. A lease file cannot be opened twice, so other readers use this
-/// list.
+/// Open lease files by interface, for all readers: a lease file cannot be opened twice.
 #[derive(Clone, Default)]
 pub struct OpenLeases(Arc<Mutex<BTreeMap<String, Weak<KnownLeases>>>>);
 

@@ -154,8 +154,7 @@ impl Networks {
     }
 }
 
-/// Returns true if DHCP must not be served on the interface now; `None` if the interface cannot be
-/// read.
+/// Returns true if DHCP must not be served on the interface; `None` if it cannot be read.
 fn is_refused(plan: &NetworkPlan) -> Option<bool> {
     Some(refusal(plan, nic::read(&plan.interface).ok()?).is_some())
 }

@@ -1,5 +1,4 @@
-//! DHCPv6 service of one network. DHCPv6 waits for an IPv6 address of the box; DHCPv4 runs
-//! meanwhile.
+//! DHCPv6 service of one network, which waits for an IPv6 address while DHCPv4 runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

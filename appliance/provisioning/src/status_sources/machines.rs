@@ -1,5 +1,4 @@
-//! Status source for machines: machines with a Hardware, their workflows, and unknown machines that
-//! sent DHCP requests.
+//! Status source for machines, their workflows, and unknown machines that sent DHCP requests.
 
 use std::net::IpAddr;
 use std::sync::Arc;
