@@ -50,7 +50,7 @@ pub struct Connection {
     pub port: u16,
     /// Secret with the keys `username` and `password`.
     pub auth_secret_ref: SecretRef,
-    /// Skips verification of the TLS certificate.
+    /// True to skip the verification of the TLS certificate.
     #[serde(rename = "insecureTLS")]
     pub insecure_tls: bool,
     /// Options for each provider.

@@ -155,9 +155,9 @@ pub struct NetworkStatus {
     /// DHCP server of another device that the box detected last; `None` before a detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_server: Option<ForeignServer>,
-    /// Number of pool addresses with a lease.
+    /// Number of bound DHCP leases, including leases from an earlier pool.
     pub leased: u32,
-    /// Number of free pool addresses.
+    /// Number of free addresses in the current pools.
     pub free: u32,
 }
 

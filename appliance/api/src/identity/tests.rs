@@ -1,4 +1,4 @@
-//! Matching of unknown machines to known ones.
+//! Tests of the comparison of unknown machines with known machines.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::new("default", name)
 }
 
-/// Report of a machine's agent; `unit` distinguishes two machines of one model.
+/// Returns the identifiers of a machine; `unit` distinguishes machines of the same model.
 fn machine(unit: &str, mac: &str) -> Traits {
     let attributes = json!({
         "product": { "serialNumber": format!("G6TN{unit}") },

@@ -1,4 +1,4 @@
-//! Settings without a value, values of a wrong type, and misspelled keys.
+//! Tests of settings without a value, values of a wrong type, and misspelled keys.
 
 use crate::document::{DocumentError, lint, parse, parse_with_warnings};
 
@@ -9,7 +9,7 @@ fn mistakes(text: &str) -> Vec<String> {
     }
 }
 
-/// Document with one action, whose last lines are `more`.
+/// Returns a document with one action that ends with the lines `more`.
 fn with(more: &str) -> String {
     format!(
         "version: \"0.1\"\nname: empty\ntasks:\n- name: t\n  worker: w\n  actions:\n\

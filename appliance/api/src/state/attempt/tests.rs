@@ -252,9 +252,9 @@ fn apply(status: &mut WorkflowStatus, ids: &mut Vec<String>, what: &TestEvent) {
 }
 
 proptest! {
-    /// Duplicate, late and lost reports, retries, cancels and clocks may come in any order. Only a
-    /// retry moves an ended workflow. No completed step is lost, and none completes that did not
-    /// start in its attempt.
+    /// Duplicate, late and lost reports, retries, cancels and clock changes may come in any order.
+    /// Only a retry changes an ended workflow. No completed action is lost, and no action completes
+    /// that did not start in its attempt.
     #[test]
     fn no_order_of_news_revives_or_loses(
         retries in 0_i64..3,

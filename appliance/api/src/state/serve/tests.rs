@@ -71,7 +71,7 @@ fn a_stock_agent_is_back_from_a_reboot_when_it_asks_again() {
         ..action("x", ActionState::Running)
     };
     let reboot = "quay.io/tinkerbell/actions/reboot:latest";
-    /// Columns: image, upstream agent or not, seconds since the start, done or not.
+    /// Columns: image, true for an upstream agent, seconds since the start, true if done.
     type Case<'a> = (&'a str, bool, i64, bool);
     let cases: &[Case<'_>] = &[
         (reboot, false, 3600, false),
