@@ -104,7 +104,7 @@ pub enum Error {
     Hostile {
         /// Address of the BMC.
         address: Address,
-        /// Request before the datagram.
+        /// Request that was sent before the datagram.
         step: &'static str,
         /// Reason why the last datagram is invalid.
         #[source]

@@ -1,9 +1,9 @@
-//! Every row of the decision, and the loop against a BMC that is slow, lies, fails or forgets.
+//! Tests of every row of the decision, and of the loop with a BMC that is slow, lies or fails.
 
 use super::*;
 use crate::fake::{Failure, Fake, Mode};
 
-/// Polls 500 times faster than [`Pace::default`], and never repeats a request.
+/// Intervals 500 times shorter than [`PACE`], without a repeated request.
 const FAST: Pace = Pace { poll: Duration::from_millis(1), ask_again: Duration::MAX };
 
 async fn run(fake: &Fake, want: Power) -> Result<(), Error> {

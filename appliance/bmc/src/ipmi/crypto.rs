@@ -181,7 +181,7 @@ mod tests {
         assert!(!verify(CipherSuite::Three, b"k", &[b"p"], b""));
     }
 
-    /// RFC 2202 case 2 and RFC 4231 case 2.
+    /// Test vectors: RFC 2202 case 2 and RFC 4231 case 2.
     #[test]
     fn known_answers() {
         let parts: [&[u8]; 2] = [b"what do ya want ", b"for nothing?"];

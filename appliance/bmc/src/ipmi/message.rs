@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::ipmi::command::ChassisStatus;
 
-    /// Get Chassis Status and an answer to it, byte for byte.
+    /// Bytes of Get Chassis Status and of a response.
     #[test]
     fn request_and_response() {
         let (bytes, expected) = request(&ChassisStatus, 1);

@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(window.take(0), Err(Malformed::Replayed), "0 is no sequence number");
     }
 
-    /// Comparison with the simplest model: a set.
+    /// Comparison with a simple model: a set of received numbers.
     #[test]
     fn agrees_with_a_set() {
         use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Every parser of this module against bytes of every sort: none may panic.
+//! Tests of every parser of this module against random bytes: no parser may panic.
 
 use proptest::prelude::*;
 
@@ -92,7 +92,7 @@ proptest! {
         replies(GetCipherSuites { slice: 0 }, &bytes);
     }
 
-    /// Noise behind a good header reaches deeper than noise alone.
+    /// Random bytes after a valid header reach more code than random bytes alone.
     #[test]
     fn no_framed_bytes_panic(
         kind in any::<u8>(),

@@ -1,4 +1,4 @@
-//! Commands' bytes against the tables of the standard, and lists of suites as BMCs send them.
+//! Tests of commands against the tables of the standard, and of cipher suite lists from real BMCs.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The machine against a BMC of a few lines, and against bytes of every sort.
+//! Tests of the handshake against a minimal BMC, and against random and changed bytes.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn start(suite: CipherSuite) -> Handshake {
     Handshake::new(suite, login("secret"), seed)
 }
 
-/// A BMC whose user admin has this password: its answer to the message that is out.
+/// Returns the response of a BMC with the password `password` to the pending message.
 fn answer(handshake: &Handshake, password: &str) -> Vec<u8> {
     let suite = handshake.suite;
     let console_id = handshake.seed.console_id;
@@ -60,7 +60,7 @@ fn answer(handshake: &Handshake, password: &str) -> Vec<u8> {
     }
 }
 
-/// Bring a handshake to step 0, 1 or 2.
+/// Creates a handshake after 0, 1 or 2 completed steps.
 fn at_step(suite: CipherSuite, step: usize) -> Handshake {
     let mut handshake = start(suite);
     for _ in 0..step {
@@ -86,7 +86,7 @@ fn bmc_keys(suite: CipherSuite) -> SessionKeys {
     SessionKeys::derive(suite, &session_integrity_key)
 }
 
-/// The datagram a BMC answers Get Chassis Status with, the machine being on.
+/// Returns a BMC's response to Get Chassis Status of a machine that is on.
 fn status_reply(suite: CipherSuite, request_number: u8, sequence: u32) -> Vec<u8> {
     let mut message = vec![0x81, 0x04, 0x7B, 0x20, request_number << 2, 0x01, 0x00, 0x21, 0, 0];
     let sum = message[3..].iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
@@ -185,7 +185,7 @@ fn suites() -> impl Strategy<Value = CipherSuite> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Random bytes, bare or in a good frame, change nothing.
+    /// Random bytes, bare or in a valid frame, do not change the state.
     #[test]
     fn noise_is_dropped(
         suite in suites(),
@@ -206,8 +206,8 @@ proptest! {
         prop_assert!(session.receive(&asked, &noise).is_err());
     }
 
-    /// A good answer with bytes changed, cut or added never ends in a session made of it, unless
-    /// the change is in bytes that mean nothing.
+    /// A valid response with changed, missing or added bytes never opens a session, unless the
+    /// changed bytes have no meaning.
     #[test]
     fn mutations_open_nothing(
         suite in suites(),
@@ -239,7 +239,7 @@ proptest! {
         }
     }
 
-    /// In a session every signed byte counts.
+    /// Session packets with any changed signed byte are rejected.
     #[test]
     fn mutations_of_a_reply_are_dropped(
         suite in suites(),
