@@ -54,7 +54,8 @@ impl EnrollmentSlots {
         has_room
     }
 
-    /// Waits for a free slot, and returns the report of the longest waiting machine, if one waits.
+    /// Waits for a free slot, and returns the oldest waiting report. Never returns without a
+    /// report.
     pub async fn next(&mut self) -> AgentReport {
         if self.waiting.is_empty() {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! Execution of a plan with a driver.
+//! Execution of a Task's plan with a BMC driver.
 
 use std::time::Duration;
 

@@ -67,7 +67,7 @@ impl World {
         reconciler.reconcile(&self.key).await.unwrap()
     }
 
-    /// Makes the Task belong to a Job with this metadata.
+    /// Gives the Task an owner: a Job with this metadata.
     fn of_job(&self, mut metadata: Value) {
         metadata["name"] = json!("j");
         metadata["namespace"] = json!("default");
@@ -202,7 +202,7 @@ async fn a_job_that_is_deleted_takes_no_power() {
     assert_eq!(world.fake.actions(), [PowerAction::On]);
 }
 
-/// The Job is deleted while the BMC is unreachable, and then the BMC responds again.
+/// The Job is deleted while the BMC is unreachable. Then the BMC responds again.
 #[tokio::test(start_paused = true)]
 async fn the_job_is_looked_up_right_before_power_is_taken() {
     let world = World::new(json!({ "powerAction": "off" }), Power::On);

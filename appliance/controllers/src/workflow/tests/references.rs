@@ -1,4 +1,4 @@
-//! Tests of references of a Hardware in its templates.
+//! Tests of a Hardware's references in templates.
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Reference, TEMPLATE};

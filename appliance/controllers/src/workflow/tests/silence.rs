@@ -128,7 +128,7 @@ async fn a_clock_that_is_set_makes_no_agent_silent() {
     }
 }
 
-/// The clock is set between the end of a boot Job and the first look at that end.
+/// The clock is set between the end of a boot Job and the first observation of this end.
 #[tokio::test]
 async fn a_clock_that_is_set_makes_no_boot_old() {
     let world = World::new(netboot());
@@ -203,7 +203,7 @@ impl World {
         (life.at_work, life.any_heard) = (at_work, self.clock.steady());
     }
 
-    /// Creates a busy machine in a rack with five running actions.
+    /// Creates a workflow with a running action, in a rack with five running actions.
     async fn of_a_busy_rack() -> Self {
         let world = Self::working().await;
         world.others(5);
