@@ -21,10 +21,10 @@ const OPEN: Candidate = Candidate {
     is_first: true,
 };
 const CALLED: Candidate = Candidate { is_called: true, ..OPEN };
-/// Workflow that ended a moment ago.
+/// Workflow of the token that ended within the grace time.
 const ENDED: Candidate = Candidate { is_open: false, is_first: false, ..OPEN };
 const ENDED_CALLED: Candidate = Candidate { is_called: true, ..ENDED };
-/// Workflow that ended long ago.
+/// Workflow of the token that ended before the grace time.
 const OVER: Candidate = Candidate { is_over: true, ..ENDED };
 const OVER_CALLED: Candidate = Candidate { is_called: true, ..OVER };
 /// Another workflow of the machine.

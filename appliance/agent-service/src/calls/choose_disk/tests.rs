@@ -1,4 +1,4 @@
-//! Tests that a choice is written before it is acknowledged.
+//! Tests that a disk choice is stored before it is acknowledged.
 
 use agent_rpc::{DiskChoice, Refusal, Workflows as _};
 use api::tinkerbell::{ActionState, State, Workflow};

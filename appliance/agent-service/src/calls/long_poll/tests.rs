@@ -1,4 +1,4 @@
-//! Waits of an agent: their duration, and their end.
+//! Tests of long polling: duration and end of the wait.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::fixture::{AGENT, Fixture, fixture};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Fixture {
-    /// Returns the response to an agent, and its delay.
+    /// Requests work for the agent, and returns the response and its delay.
     async fn ask(&self, patience: Duration) -> (Result<String, Refusal>, Duration) {
         let began = Instant::now();
         let answer = self.service.next(AGENT, None, patience).await;

@@ -1,4 +1,4 @@
-//! Tests of the conversion from names to ids, and of fields that older workers leave out.
+//! Tests of the conversion from names to IDs, and of fields that older workers omit.
 
 use agent_rpc::{ActionState, NamedReport, Refusal};
 use api::tinkerbell::{ActionState as State, ActionStatus, TaskStatus, Workflow};
