@@ -1,5 +1,5 @@
-//! Tests of enrollment over the real store and its API: an unknown machine becomes Hardware, and a
-//! rule set creates its Workflow.
+//! Tests of enrollment with a real store: an unknown machine becomes a Hardware, and a rule set
+//! creates its Workflow.
 
 use std::sync::Arc;
 

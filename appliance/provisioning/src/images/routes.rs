@@ -95,8 +95,8 @@ fn is_used(flags: u32) -> bool {
 mod tests {
     use super::Routes;
 
-    /// Test tables: the uplink eth0 with its router, the rack eth1, and a network behind a router
-    /// of the rack.
+    /// Routing tables: uplink eth0 with its router, rack eth1, and a network behind a router of the
+    /// rack.
     #[cfg(target_endian = "little")]
     const IPV4: &str = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
         eth0 00000000 0100A8C0 0003 0 0 0 00000000 0 0 0\n\

@@ -26,7 +26,7 @@ fn object_event(reason: &str, message: &str, warning: bool) -> ObjectEvent {
     }
 }
 
-/// Correlator with the time of the test.
+/// Correlator with a time that the test sets.
 struct Bench {
     correlator: Correlator,
     now: Instant,
