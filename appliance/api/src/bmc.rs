@@ -73,7 +73,7 @@ pub struct SecretRef {
 pub struct ProviderOptions {
     /// Options of IPMI. Upstream names the field after the program `ipmitool`.
     pub ipmitool: Option<IpmiOptions>,
-    /// Options of other providers, passed on untouched.
+    /// Options of other providers, stored unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }

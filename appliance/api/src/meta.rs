@@ -62,7 +62,7 @@ pub struct ObjectMeta {
     /// Namespace; empty for cluster-scoped kinds.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Unique ID; an object that is deleted and created again gets a new one.
+    /// Unique ID; an object that is deleted and created again gets a new ID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// Store revision of the last write, as decimal text.

@@ -32,7 +32,7 @@ pub struct Report {
 /// Reason why a report is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// The workflow has no such action.
+    /// The workflow does not contain the action of the report.
     #[error("the workflow has no action {action_id} in task {task_id}")]
     Action {
         /// Task of the report.

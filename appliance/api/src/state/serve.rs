@@ -29,9 +29,9 @@ pub enum ServeDecision<'a> {
 
 /// Decides the next step of the agent `agent_id` in a workflow.
 ///
-/// The box serves the first action that has not succeeded again while the action is pending or
-/// running. An agent that returns after a power failure starts the action again. For an action that
-/// leaves the agent OS, see [`came_back`].
+/// The box serves the first action that has not succeeded, and serves a running action again. An
+/// agent that returns after a power failure starts the action again. For an action that leaves the
+/// agent OS, see [`came_back`].
 pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> ServeDecision<'a> {
     match status.state {
         State::New => return ServeDecision::Wait("its template is not rendered yet"),

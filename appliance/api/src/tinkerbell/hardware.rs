@@ -142,7 +142,7 @@ pub struct Dhcp {
     pub time_servers: Vec<String>,
     /// CPU architecture: `x86_64` or `aarch64`.
     pub arch: String,
-    /// True if the machine boots in UEFI mode; sets the EFI bit of one-time boot devices.
+    /// True if the machine boots in UEFI mode; one-time boot devices then get the EFI bit.
     pub uefi: bool,
     /// Name of the interface in the installed system.
     pub iface_name: String,

@@ -1,5 +1,4 @@
-//! References of a Hardware to other API objects. Templates read those objects as
-//! `.references.NAME`.
+//! References of a Hardware to other API objects, which templates read as `.references.NAME`.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +27,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Returns the references of a stored Hardware, by names in templates. Invalid ones are left
-    /// out.
+    /// Returns the references of a stored Hardware by their names, without invalid references.
     pub fn of(hardware: &Value) -> BTreeMap<String, Reference> {
         let all = hardware["spec"]["references"].as_object().into_iter().flatten();
         let read = |it: &Value| Reference::deserialize(it).ok();

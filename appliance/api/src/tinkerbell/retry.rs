@@ -99,14 +99,14 @@ pub struct ActionAttempt {
     pub execution_stop: Option<Timestamp>,
 }
 
-/// Last requests that the box carried out. The record prevents a second execution of a request.
+/// Last requests that the box executed. The record prevents a second execution of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requests {
-    /// Last value of [`RETRY_REQUEST`] that was carried out.
+    /// Last value of [`RETRY_REQUEST`] that the box executed; empty if none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub retry: String,
-    /// Last value of [`CANCEL_REQUEST`] that was carried out.
+    /// Last value of [`CANCEL_REQUEST`] that the box executed; empty if none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cancel: String,
 }

@@ -186,7 +186,7 @@ pub struct WorkflowStatus {
     /// Tinbox extension: earlier attempts, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,
-    /// Tinbox extension: last retry and cancel requests that the box carried out.
+    /// Tinbox extension: last retry and cancel requests that the box executed.
     #[serde(skip_serializing_if = "Requests::is_empty")]
     pub requests: Requests,
     /// Tinbox extension: the disk that each hint chose at its first use. Later actions and attempts
