@@ -19,7 +19,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Returns true if the agent's machine has a Hardware.
     fn knows(&self, agent_id: &str) -> bool;
 
-    /// Returns true if an agent without a workflow may register its machine.
+    /// Returns true if an agent without a workflow may send its Hello, to register its machine.
     fn may_introduce_itself(&self, agent_id: &str) -> bool;
 
     /// Returns true if the network shows that a request from `peer` comes from the agent's machine.
