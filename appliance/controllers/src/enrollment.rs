@@ -183,7 +183,7 @@ impl Enrollment {
         self.index.enrolls() && !self.index.knows_agent(agent_id)
     }
 
-    /// Creates a Hardware for an unknown machine; `None` if it must wait or may be a known machine.
+    /// Creates a Hardware for an unknown machine; `None` if the machine must wait or may be known.
     async fn welcome(
         &self,
         report: &AgentReport,

@@ -35,7 +35,7 @@ fn text(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Adds annotations to a Hardware and returns it. The Hardware is written only after a change.
+/// Adds annotations to a Hardware and returns the Hardware. Writes only a changed Hardware.
 pub async fn keep(
     objects: &dyn Objects,
     key: &ObjectKey,

@@ -29,8 +29,8 @@ pub trait KnownMachines: Send + Sync + 'static {
     fn has_open_workflow(&self, agent_id: &str) -> bool;
 }
 
-/// Returns true if a rule set may create a Workflow for a machine: the owner allows it, no user has
-/// claimed the machine, no Workflow is for it, and no rule set created one before.
+/// Returns true if a rule set may create a Workflow for a machine: the owner allows enrollment, no
+/// user has claimed the machine, and no Workflow exists or was created by a rule set before.
 pub fn may_enroll(hardware: &Hardware, has_workflow: bool) -> bool {
     let metadata = &hardware.metadata;
     hardware.spec.auto.enrollment_enabled

@@ -32,8 +32,8 @@ impl ReportQueue {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a report without waiting. A second report of an agent is merged: fields that it omits
-    /// keep the earlier values. Returns false if the queue is full.
+    /// Adds a report without waiting. A second report of an agent is merged: omitted fields keep
+    /// the earlier values. Returns false if the queue is full.
     pub fn add(&self, report: AgentReport) -> bool {
         let mut waiting = self.waiting();
         if let Some(before) = waiting.by_agent.get_mut(&report.agent_id) {

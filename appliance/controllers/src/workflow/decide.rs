@@ -103,7 +103,7 @@ pub fn decide(
     }
 }
 
-/// Returns the steps while another Workflow uses the machine; `None` if no other uses it.
+/// Returns the steps while another Workflow uses the machine; `None` if this Workflow is first.
 fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     if let Some(ahead) = &observed.ahead {

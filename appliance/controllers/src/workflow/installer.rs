@@ -1,5 +1,6 @@
-//! Settings of actions with the image `osie-installer`, the first installer of Tinkerbell. It read
-//! image and disk from the metadata of its machine. Tinbox runs `image2disk` with these settings.
+//! Settings of actions with the image `osie-installer`, the first installer of Tinkerbell. This
+//! installer read image and disk from the metadata of its machine. Tinbox runs `image2disk` with
+//! these settings.
 
 use api::document::{Document, repository};
 use api::tinkerbell::Hardware;
@@ -45,7 +46,7 @@ pub fn complete(document: &mut Document, hardware: Option<&Hardware>) -> Result<
     Ok(())
 }
 
-/// Returns the image of the machine's operating system; `None` if it is not an HTTP URL.
+/// Returns the image of the machine's operating system; `None` if the image is not an HTTP URL.
 fn image(hardware: Option<&Hardware>) -> Option<String> {
     let instance = hardware?.spec.metadata.as_ref()?.instance.as_ref()?;
     let tag = &instance.operating_system.as_ref()?.image_tag;

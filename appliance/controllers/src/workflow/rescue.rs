@@ -41,7 +41,7 @@ fn boots(workflow: &Workflow) -> Vec<String> {
 }
 
 /// Returns the name of a boot Job: upstream's name for the first boot. Later names contain the UID,
-/// so that they cannot be the name of another Workflow's Job.
+/// so that they differ from the names of other Workflows' Jobs.
 fn name(workflow: &Workflow, boot: usize) -> String {
     let metadata = &workflow.metadata;
     let uid: String = metadata.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
