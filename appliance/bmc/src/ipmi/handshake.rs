@@ -64,7 +64,7 @@ pub struct Seed {
 pub enum SessionRefusal {
     /// The BMC refused the step with this status.
     Status(SessionStatus),
-    /// The authentication code of the BMC shows that it has another password for the user.
+    /// The authentication code shows that the BMC has another password for the user.
     OtherPassword {
         /// Datagram that ends the key exchange, so that the BMC frees its session. To be sent once.
         farewell: Vec<u8>,

@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-/// Received session sequence numbers: the highest, and 32 flags for lower ones (IPMI 2.0 §6.12.13).
+/// Received session sequence numbers: the highest, and the 32 below as flags (IPMI 2.0 §6.12.13).
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     highest: u32,
