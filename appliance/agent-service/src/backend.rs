@@ -26,7 +26,7 @@ pub trait Backend: Send + Sync + 'static {
     /// The agent ID of an unknown machine must be the MAC address of the sender.
     fn is_sender(&self, agent_id: &str, peer: Option<SocketAddr>) -> bool;
 
-    /// Checks a boot token. Returns its use if the box issued the token to this agent for the
+    /// Checks a boot token. Returns the use of the token if the box issued it to this agent for the
     /// workflow with this UID, otherwise `None`.
     fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse>;
 

@@ -18,7 +18,7 @@ const BACK: &str = "the machine left the agent OS and returned";
 enum Offer {
     /// The search ends with an action, or with the reason why the agent must wait.
     Final(Result<Box<Assignment>, Refusal>),
-    /// The workflow was changed: search it again.
+    /// The workflow was changed: search the workflow again.
     Again,
     /// The workflow has no work for the agent: search the next workflow.
     Nothing,
