@@ -275,7 +275,7 @@ impl Index {
     }
 }
 
-/// Returns the first 64 bits of an IPv6 address, its prefix.
+/// Returns the prefix of an IPv6 address, which is the first 64 bits.
 fn prefix(address: Ipv6Addr) -> u64 {
     u64::try_from(address.to_bits() >> 64).unwrap_or_default()
 }

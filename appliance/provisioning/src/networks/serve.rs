@@ -154,7 +154,7 @@ impl Networks {
     }
 }
 
-/// Returns true if DHCP must not be served on the interface; `None` if it cannot be read.
+/// Returns true if DHCP must not be served on an interface; `None` if its kernel data is missing.
 fn is_refused(plan: &NetworkPlan) -> Option<bool> {
     Some(refusal(plan, nic::read(&plan.interface).ok()?).is_some())
 }
