@@ -101,7 +101,6 @@ impl Image {
     }
 
     /// Formats the state: `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: 404 Not Found`.
-    /// `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: the server responded with 404 Not Found`.
     pub fn line(&self) -> String {
         match self.state {
             ImageState::Ready => "ready".to_owned(),

@@ -120,15 +120,11 @@ async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, F
     Ok(step.map_err(|_| FormError::Cut)??)
 }
 
-/// Converts a body to a stream for multer. The stream is pending before each piece, because multer
-/// reads until a stream is pending and holds what it read. The stream is pending before its end,
-/// because multer treats a form as incomplete if the end comes with the first piece
-/// (rwf2/multer#70). multer has no limit for headers: after `head` bytes, the next piece is an
-/// error.
-/// Pieces of a body for multer. The stream is pending before each piece, because multer reads until
-/// a stream is pending and holds all that it read; and before the end, because multer takes a form
-/// for incomplete if the end comes with the first piece (rwf2/multer#70). It is pending twice,
-/// because multer reads twice before it looks for the first boundary. multer has no limit for
+/// Returns the pieces of a body for multer. The stream is pending before each piece, because multer
+/// reads until a stream is pending and holds all that it read; and before the end, because multer
+/// treats a form as incomplete if the end comes with the first piece (rwf2/multer#70). It is pending
+/// twice, because multer reads twice before it looks for the first boundary. multer has no limit for
+/// headers: after `head` bytes, the next piece is an error.
 fn pieces<S, E>(body: S, head: Arc<AtomicUsize>) -> impl Stream<Item = Result<Bytes, FormError>>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,
