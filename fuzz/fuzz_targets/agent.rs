@@ -35,7 +35,9 @@ fn dhcp(bytes: &[u8]) {
         fixed[28..34].copy_from_slice(&MAC.0);
         fixed[236..].copy_from_slice(&[99, 130, 83, 99]);
     }
-    if let Some(ServerResponse::Offer(lease) | ServerResponse::Ack(lease)) = decode(&answer, ID, MAC) {
+    if let Some(ServerResponse::Offer(lease) | ServerResponse::Ack(lease)) =
+        decode(&answer, ID, MAC)
+    {
         let address = &lease.address;
         assert!(address.prefix <= 32 && !address.address.is_unspecified(), "{lease:?}");
     }

@@ -122,9 +122,9 @@ async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, F
 
 /// Returns the pieces of a body for multer. The stream is pending before each piece, because multer
 /// reads until a stream is pending and holds all that it read; and before the end, because multer
-/// treats a form as incomplete if the end comes with the first piece (rwf2/multer#70). It is pending
-/// twice, because multer reads twice before it looks for the first boundary. multer has no limit for
-/// headers: after `head` bytes, the next piece is an error.
+/// treats a form as incomplete if the end comes with the first piece (rwf2/multer#70). It is
+/// pending twice, because multer reads twice before it looks for the first boundary. multer has no
+/// limit for headers: after `head` bytes, the next piece is an error.
 fn pieces<S, E>(body: S, head: Arc<AtomicUsize>) -> impl Stream<Item = Result<Bytes, FormError>>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,

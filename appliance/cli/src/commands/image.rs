@@ -129,7 +129,8 @@ mod tests {
             },
             {
                 "origin": "http://files.example/missing.raw", "state": "failed", "needed": true,
-                "message": "could not fetch http://files.example/missing.raw: the server responded with 404",
+                "message": "could not fetch http://files.example/missing.raw: the server \
+                            responded with 404",
                 "workflows": ["default/old"],
             },
             {
