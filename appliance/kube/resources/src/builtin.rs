@@ -1,5 +1,5 @@
-//! The compiled-in kinds, as data. To add a kind, add a definition or a manifest here; the engine,
-//! the paths and the discovery documents use it without further changes.
+//! Definitions of the compiled-in kinds. A new kind needs only a definition or a manifest here:
+//! engine, paths and discovery documents are made from the definitions.
 //!
 //! Kubernetes' own kinds are written in code, with their fields in `native/`. Custom kinds are
 //! CustomResourceDefinitions in `manifests/`, read in the same way as a definition from a client.
@@ -27,8 +27,8 @@ use serde_json::{Value, json};
 
 use crate::definition::{Column, Duplicate, Registry, ResourceDefinition};
 
-/// Maximum events per namespace. Above this number, the object with the most events loses its
-/// oldest event.
+/// Maximum events per namespace. If a new event exceeds the limit, the object with the most events
+/// loses its oldest event.
 pub const MAX_EVENTS: usize = 1000;
 
 /// Returns the registry of every compiled-in kind.
@@ -51,8 +51,8 @@ pub fn conformance() -> Result<Registry, Duplicate> {
     Registry::new(all)
 }
 
-/// Returns the objects of every namespace, each with its resource: the default ServiceAccount of
-/// programs that name none, and the CA certificate that authenticates the box.
+/// Returns the objects that every namespace gets, each with its resource: the ServiceAccount
+/// `default`, and the ConfigMap `kube-root-ca.crt` with the box's CA certificate.
 pub fn furniture(ca_pem: &str) -> Vec<(String, Value)> {
     let about = "The certificate authority of this box's API.";
     let authority = json!({
@@ -81,8 +81,8 @@ pub(crate) fn natives() -> Vec<ResourceDefinition> {
     all
 }
 
-/// Returns the common base of Kubernetes' own kinds: no generation, and PUT without a
-/// resourceVersion.
+/// Returns a definition with the defaults of Kubernetes' own kinds: no `metadata.generation`, and
+/// PUT may omit the resourceVersion.
 fn native(group: &str, kind: &str, plural: &str, short: &[&str]) -> ResourceDefinition {
     ResourceDefinition {
         short_names: short.iter().map(|one| (*one).to_owned()).collect(),
@@ -95,7 +95,7 @@ fn native(group: &str, kind: &str, plural: &str, short: &[&str]) -> ResourceDefi
     }
 }
 
-/// Parses the fields of a kind from the JSON text of a file of this crate.
+/// Parses the schema of a kind from the JSON text of a file in `native/`.
 fn fields(text: &str) -> Option<Arc<Schema>> {
     let source: Value = serde_json::from_str(text).expect("a test reads every file of this crate");
     let schema = Schema::parse(&source).expect("a test reads every file of this crate");

@@ -1,5 +1,5 @@
-//! Definitions: plain values with all facts the engine needs about a kind, the same for a
-//! compiled-in kind and for a kind added at run time.
+//! Definitions of kinds: all facts that the engine needs about a kind. Compiled-in kinds and kinds
+//! added at run time use the same type.
 //!
 //! One [`ResourceDefinition`] is a resource as **one version** serves it. The versions of a
 //! resource share its objects, which are stored in one of the versions. Conversion between versions
@@ -31,13 +31,15 @@ pub use stored_form::StoredForm;
 pub use unique::{UniqueValue, UniqueValues};
 pub(crate) use version::preference;
 
-/// Checks a whole object; `old` is the stored object on an update. Returns all mistakes together.
+/// Function that validates a whole object. The second argument is the stored object on an update,
+/// `None` on a create. Returns all mistakes.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
 
-/// Warnings to the client that writes an accepted object; `old` is the stored object on an update.
+/// Function that returns warnings about an accepted object for its writer. The second argument is
+/// the stored object on an update, `None` on a create.
 pub type Advise = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<String> + Send + Sync>;
 
-/// Converts an incoming object to its stored form, before validation.
+/// Function that converts a client's object to the stored form, before validation.
 pub type Prepare = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
 /// Required syntax of `metadata.name`.
@@ -51,8 +53,8 @@ pub enum NameRule {
     PathSegment,
 }
 
-/// Conversion between the fields of a kind and of its stored form; the engine sets `apiVersion` and
-/// `kind`.
+/// Conversion between the fields of a kind and the fields in the store; the engine itself sets
+/// `apiVersion`.
 #[derive(Clone, Copy)]
 pub struct Conversion {
     /// Converts the stored fields to this kind's fields.
@@ -70,16 +72,17 @@ pub struct GroupKind<'a> {
     pub kind: &'a str,
 }
 
-/// The stored CustomResourceDefinition from which a kind was made.
+/// Identity of the stored CustomResourceDefinition from which a kind was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Store revision of the definition.
     pub revision: u64,
-    /// Digest of the parts that affect the kind; writes of labels and conditions do not change it.
+    /// SHA-256 of the definition's `spec` and accepted names; labels and conditions do not change
+    /// the digest.
     pub spec: [u8; 32],
 }
 
-/// A kind as the engine serves it. The engine handles all kinds through this type and names none.
+/// One version of a resource, as the engine serves it. The engine's code names no kind.
 #[derive(Clone)]
 pub struct ResourceDefinition {
     /// API group; empty for core.
@@ -122,10 +125,10 @@ pub struct ResourceDefinition {
     pub unconditional_update: bool,
     /// Required syntax of object names.
     pub name_rule: NameRule,
-    /// Fields of this version; `None` if not known.
+    /// Schema of this version's fields; `None` if objects may have any fields.
     pub schema: Option<Arc<Schema>>,
-    /// Fields of stored objects; `None` if they are not known, and for Kubernetes' own kinds, which
-    /// never lose a field.
+    /// Schema of the stored fields. `None` if objects may have any fields, and for Kubernetes' own
+    /// kinds, whose stored fields are never removed.
     pub stored_form: Option<StoredForm>,
     /// Merge rules of the fields, computed on first use.
     pub merging: Merging,
@@ -134,15 +137,16 @@ pub struct ResourceDefinition {
     /// Dotted paths a field selector may name, in addition to `metadata.name` and
     /// `metadata.namespace`.
     pub selectable_fields: Vec<String>,
-    /// Resource under which the objects are stored, if it differs from this one: `/events`.
+    /// Resource under which the objects are stored, such as `/events` for `events.k8s.io`; `None`
+    /// for the kind's own resource.
     pub stored_as: Option<String>,
-    /// Conversion from and to the stored fields; `None` if the fields are the same.
+    /// Conversion from and to the stored fields; `None` if served and stored fields are the same.
     pub conversion: Option<Conversion>,
     /// Lifetime of an object after its last write, for records; `None` means unlimited.
     pub time_to_live: Option<Duration>,
-    /// Maximum objects per namespace. Above it, the subject with the most records loses its oldest
-    /// record. For records only, never for desired state; a record is named after its subject, a
-    /// dot and a suffix.
+    /// Maximum objects per namespace, for records such as events, never for desired state. A
+    /// record's name is its subject, a dot and a suffix. Above the limit, the subject with the most
+    /// records loses the oldest record.
     pub keep_newest: Option<usize>,
     /// True if the response to a deletion is the object, not a Status.
     pub returns_deleted: bool,
@@ -154,13 +158,16 @@ pub struct ResourceDefinition {
     pub is_namespace: bool,
     /// Names of objects that exist from the first start and cannot be deleted.
     pub permanent: Vec<String>,
-    /// Values that no two objects may share.
+    /// Function that returns the values that no two objects may share; `None` if there are no such
+    /// values.
     pub unique: Option<UniqueValues>,
-    /// Converts incoming objects to the stored form.
+    /// Function that converts a client's object to the stored form; `None` if no conversion is
+    /// needed.
     pub prepare: Option<Prepare>,
-    /// Validation beyond the schema; `None` if there is none.
+    /// Validation beyond the schema; `None` if the schema has all rules.
     pub validate: Option<Validate>,
-    /// Warnings about parts of an accepted object that have no effect.
+    /// Function that warns about parts of an accepted object that have no effect; `None` for no
+    /// warnings.
     pub advise: Option<Advise>,
 }
 
@@ -209,8 +216,8 @@ impl ResourceDefinition {
         }
     }
 
-    /// Returns the resource's key in the store, and in [`crate::Engine`]'s calls if any version is
-    /// acceptable: `tinkerbell.org/hardware`, `/secrets`.
+    /// Returns the resource's name in the store: `tinkerbell.org/hardware`, `/secrets`. In
+    /// [`crate::Engine`]'s calls, this name means the storage version.
     pub fn id(&self) -> String {
         match &self.stored_as {
             Some(id) => id.clone(),
@@ -224,12 +231,12 @@ impl ResourceDefinition {
         format!("{}/{}@{}", self.group, self.plural, self.version)
     }
 
-    /// Returns true if objects are stored by this definition.
+    /// Returns true if this definition is the storage version and no other kind stores the objects.
     pub fn is_storage(&self) -> bool {
         self.stored_as.is_none() && self.version == self.storage_version
     }
 
-    /// Returns the resource name for messages: `hardware.tinkerbell.org`, `secrets`.
+    /// Returns the resource with its group, for messages: `hardware.tinkerbell.org`, `secrets`.
     pub fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -243,13 +250,13 @@ impl ResourceDefinition {
         GroupKind { group: &self.group, kind: &self.kind }
     }
 
-    /// Returns `tinkerbell.org/v1alpha1`, or `v1` for core.
+    /// Returns the `apiVersion` of objects: `tinkerbell.org/v1alpha1`, or `v1` for core.
     pub fn api_version(&self) -> String {
         api_version(&self.group, &self.version)
     }
 
-    /// Converts a stored object to the form that this version serves. See [`Self::complete_stored`]
-    /// for an object that an older schema accepted.
+    /// Converts a stored object to the form that this version serves. An object that an older
+    /// schema accepted also needs [`Self::complete_stored`].
     pub fn to_served(&self, object: &mut Value) {
         if let Some(conversion) = &self.conversion {
             (conversion.served)(object);
@@ -259,19 +266,19 @@ impl ResourceDefinition {
         }
     }
 
-    /// Returns true if an object that was written at `revision` has the present stored form.
+    /// Returns true if an object last written at `revision` has the present stored form.
     pub(crate) fn is_current(&self, revision: u64) -> bool {
         self.stored_form.as_ref().is_none_or(|form| form.is_current(revision))
     }
 
-    /// Converts an object to the present stored form, in whatever version it is read and written.
+    /// Drops fields that the present stored schema does not have, and adds its new defaults.
     pub(crate) fn complete_stored(&self, object: &mut Value) {
         if let Some(form) = &self.stored_form {
             form.complete(object);
         }
     }
 
-    /// Returns the stored form if its fields differ from those of this version.
+    /// Returns the stored form; `None` if this version has the same schema.
     pub(crate) fn other_form(&self) -> Option<&StoredForm> {
         let same = |form: &&StoredForm| {
             self.schema.as_ref().is_some_and(|schema| Arc::ptr_eq(schema, form.schema()))

@@ -1,4 +1,4 @@
-//! The resource engine: all rules of reading and writing objects, for every definition.
+//! Resource engine: the rules of reading and writing objects, the same for all kinds.
 //!
 //! The HTTP API and the box's own controllers call the same functions, so both follow the same
 //! conflict rules. Objects are [`serde_json::Value`]s in served form.
@@ -44,7 +44,7 @@ use write::unique::Unique;
 /// Part of an object that a write may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Part {
-    /// Everything except `status`, if that is a subresource.
+    /// The whole object; without `status` if the kind has the subresource `/status`.
     #[default]
     Main,
     /// Only the `status` field.
@@ -60,24 +60,24 @@ pub struct WriteOptions {
     pub part: Part,
     /// Runs all checks but stores nothing; returns the object that would be stored.
     pub dry_run: bool,
-    /// Handling of fields that the kind does not have.
+    /// Handling of unknown and duplicate fields; the default drops them silently.
     pub fields: FieldValidation,
-    /// Field manager that owns the written fields; `None` means the box itself.
+    /// Field manager that owns the written fields; `None` means the box itself (`tinbox`).
     pub manager: Option<String>,
-    /// Subresource recorded in the field ownership, if the part does not determine it.
+    /// Subresource to record in `managedFields`; `None` derives the subresource from `part`.
     pub subresource: Option<&'static str>,
 }
 
 impl WriteOptions {
-    /// Options for a write of `/status`.
+    /// Returns the default options with the part `/status`.
     pub fn status() -> Self {
         Self { part: Part::Status, ..Self::default() }
     }
 }
 
-/// The engine; clones share its state. Resources have the names of the store:
-/// `tinkerbell.org/hardware`, core as `/secrets`. A suffix selects another version than the storage
-/// version (`tinkerbell.org/hardware@v1alpha1`). The namespace is empty for cluster-scoped kinds.
+/// Resource engine; clones share its state. Callers name a resource as the store does:
+/// `tinkerbell.org/hardware`, or `/secrets` for core. The suffix `@v1alpha1` selects a version; the
+/// default is the storage version. The namespace is empty for cluster-scoped kinds.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -88,12 +88,12 @@ struct Inner {
     store: Store,
     kinds: Kinds,
     clock: Arc<dyn Clock>,
-    /// Limits concurrent work on heavy objects.
+    /// Permits for writes of objects with more than 10,000 values.
     heavy: Semaphore,
     unique: Arc<Unique>,
 }
 
-/// Reason why a write closure stored nothing.
+/// Reason for which a write transaction is rolled back.
 pub(crate) enum Abort<T> {
     Refused(StatusError),
     DryRun(T),
@@ -105,25 +105,25 @@ impl<T> From<StatusError> for Abort<T> {
     }
 }
 
-/// Target of one call: the definition of the resource and the checked namespace.
+/// Target of one engine call: the definition of the resource and the checked namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub definition: Arc<ResourceDefinition>,
     pub namespaces: Option<Arc<ResourceDefinition>>,
     pub namespace: String,
     pub admission: Option<Admission>,
-    /// `None` if the write changes no unique value.
+    /// Index of unique values; `None` if the write changes no unique value.
     pub unique: Option<Arc<Unique>>,
 }
 
 impl Place {
-    /// Calls the caller's admission function with a new state.
+    /// Calls the admission function, if the engine has one, with the new state of an object.
     pub(crate) fn admit(&self, new: &Value, old: Option<&Value>) -> Result<(), StatusError> {
         let admission = self.admission.as_ref();
         admission.map_or(Ok(()), |admission| admission.check(&self.definition, new, old))
     }
 
-    /// Checks that a new state has no unique value of another object.
+    /// Checks that no other object has a unique value of the new state.
     pub(crate) fn check_unique(
         &self,
         txn: &Txn<'_>,
@@ -173,7 +173,7 @@ impl Engine {
         self.reload_kinds().await
     }
 
-    /// Updates the objects that describe the compiled-in kinds.
+    /// Creates or updates the stored CustomResourceDefinitions of the compiled-in kinds.
     async fn publish_compiled(&self) -> Result<(), StatusError> {
         if self.registry().by_id(crds::RESOURCE).is_none() {
             return Ok(());
@@ -202,7 +202,7 @@ impl Engine {
         written.into_iter().collect()
     }
 
-    /// Serves the kinds of the stored definitions.
+    /// Reads the stored CustomResourceDefinitions into the registry of served kinds.
     async fn reload_kinds(&self) -> Result<(), StatusError> {
         let inner = Arc::clone(&self.inner);
         // Reading and compiling schemas takes long, so it runs on a blocking thread.
@@ -212,18 +212,18 @@ impl Engine {
         reloaded.map_err(|error| failed("read the definitions of kinds", &error))
     }
 
-    /// Returns the error after which the store accepts no more writes; `None` while the store
-    /// works.
+    /// Returns the error that stopped the store; `None` while the store accepts writes.
     pub fn stopped(&self) -> Option<Arc<store::Error>> {
         self.inner.store.stopped()
     }
 
-    /// Returns the kinds that are served now.
+    /// Returns a snapshot of the kinds that are served now.
     pub fn registry(&self) -> Arc<Registry> {
         self.inner.kinds.current()
     }
 
-    /// Returns the definition of a resource, by id or by id and version.
+    /// Returns the definition of a resource by name, such as `/secrets` or `GROUP/PLURAL@VERSION`;
+    /// 404 if the resource is not served.
     pub(crate) fn definition(
         &self,
         resource: &str,
@@ -280,8 +280,8 @@ impl Engine {
         })
     }
 
-    /// Returns the same engine, which calls `admission` before it stores an object that is created,
-    /// replaced or patched.
+    /// Returns the same engine with an admission function. The function is called before a created,
+    /// replaced or patched object is stored.
     #[must_use]
     pub fn with_admission(&self, admission: Option<Admission>) -> Self {
         Self { inner: Arc::clone(&self.inner), admission }

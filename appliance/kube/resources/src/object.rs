@@ -1,5 +1,5 @@
-//! Objects as JSON: conversion between stored bytes and served values, and the few fields the
-//! engine reads.
+//! Conversion of objects between stored JSON bytes and served values, and access to the metadata
+//! fields that the engine reads.
 
 pub(crate) mod bytes;
 pub mod names;
@@ -17,11 +17,11 @@ pub use warnings::{MAX_WARNINGS, Warnings};
 /// request body. The box's own additions may exceed it, up to [`store::MAX_VALUE_BYTES`].
 pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
-/// Maximum nesting depth of a stored object.
+/// Maximum nesting depth of a stored object: the limit of patches.
 pub const MAX_DEPTH: usize = kube_patch::MAX_DEPTH;
 
-/// Maximum length of the path to a value in an object, in bytes of its field names. Messages repeat
-/// the path of each value, so a long name above many values would be repeated as often.
+/// Maximum length of the path to a value in an object, in bytes of its field names. The limit
+/// bounds the length of messages, which repeat the path of each value.
 pub const MAX_PATH_BYTES: usize = 4 * 1024;
 
 /// Returns the served form: the stored JSON with its revision as `metadata.resourceVersion`.
@@ -32,8 +32,8 @@ pub fn decode(
     decode_written(definition, stored, stored.revision)
 }
 
-/// Works as [`decode`] for an object that was written at another revision than it shows: the last
-/// state of a deleted object.
+/// Works as [`decode`], for the last state of a deleted object: `written` is the revision of the
+/// last write; the shown revision is that of the deletion.
 pub fn decode_written(
     definition: &ResourceDefinition,
     stored: &store::Stored,
@@ -49,9 +49,9 @@ pub fn decode_written(
     Ok(object)
 }
 
-/// Returns the stored form of a served object: compact JSON without `metadata.resourceVersion`,
-/// which the store provides. An object in deletion may exceed the normal limit: the deletion added
-/// fields, and clients must still be able to remove finalizers.
+/// Returns the stored form of a served object: compact JSON without `metadata.resourceVersion`. An
+/// object in deletion may exceed [`MAX_OBJECT_BYTES`], because the deletion added fields and
+/// clients must still be able to remove finalizers.
 pub fn encode(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
     if is_deleting(object) {
         return encode_own(definition, object);
@@ -59,7 +59,8 @@ pub fn encode(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>
     encode_within(MAX_OBJECT_BYTES, definition, object)
 }
 
-/// Works as [`encode`], for the box's own additions to an object that a client made.
+/// Works as [`encode`], with the limit [`store::MAX_VALUE_BYTES`]: for the box's own additions to a
+/// client's object.
 pub fn encode_own(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
     encode_within(store::MAX_VALUE_BYTES, definition, object)
 }
@@ -92,7 +93,7 @@ pub fn set_revision(object: &mut Value, revision: u64) {
     metadata_mut(object).insert("resourceVersion".to_owned(), json!(revision.to_string()));
 }
 
-/// Returns the object's metadata, created empty if it is missing or not an object.
+/// Returns the object's metadata; sets empty metadata if the field is missing or not an object.
 pub fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -104,7 +105,7 @@ pub fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     metadata.as_object_mut().expect("it was just made an object")
 }
 
-/// Returns a text field of the metadata; empty if it is missing or not text.
+/// Returns a text field of the metadata; empty if the field is missing or not text.
 pub fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
@@ -132,8 +133,8 @@ pub fn bump_generation(object: &mut Value) {
     metadata_mut(object).insert("generation".to_owned(), json!(next));
 }
 
-/// Returns true if two forms differ in the desired state: anything outside `metadata`, and outside
-/// `status` if that has its own subresource.
+/// Returns true if two states of an object differ in a field other than `metadata`, or `status` if
+/// the kind has the subresource `/status`.
 pub fn intent_differs(definition: &ResourceDefinition, one: &Value, other: &Value) -> bool {
     let ignored =
         |key: &str| key == "metadata" || (key == "status" && definition.status_subresource);

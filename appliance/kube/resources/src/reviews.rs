@@ -1,4 +1,4 @@
-//! Table of the kinds that are created and evaluated but never stored: the reviews of
+//! Table of the kinds that clients create but that are never stored: the reviews of
 //! `authentication.k8s.io` and `authorization.k8s.io`, and `TokenRequest`.
 
 use schema::FieldError;
@@ -9,7 +9,7 @@ use crate::status_error::StatusError;
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// A kind that supports only create.
+/// Kind that supports only create and is never stored, such as `TokenReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Review {
     /// API group of the path.
@@ -20,7 +20,7 @@ pub struct Review {
     pub resource: &'static str,
     /// Name of the kind, such as `TokenReview`.
     pub kind: &'static str,
-    /// `apiVersion` of the kind if it differs from the path's group and version.
+    /// `apiVersion` of the kind; `None` if the path's group and version are those of the kind.
     pub api_version: Option<&'static str>,
     /// True if the path contains a namespace.
     pub namespaced: bool,
@@ -31,19 +31,19 @@ pub struct Review {
 /// Type of a [`Review`], named after its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewType {
-    /// The user of the request.
+    /// Returns the user of the request.
     SelfSubject,
-    /// The user of a token.
+    /// Returns the user of a token.
     Token,
-    /// Permission of the user of the request.
+    /// Decides if the user of the request has a permission.
     SelfSubjectAccess,
-    /// Permission of another user.
+    /// Decides if another user has a permission.
     SubjectAccess,
-    /// Permission of another user in one namespace.
+    /// Decides if another user has a permission in one namespace.
     LocalSubjectAccess,
-    /// Every permission of the user of the request.
+    /// Lists all permissions of the user of the request.
     SelfSubjectRules,
-    /// A new token for a `ServiceAccount`.
+    /// Issues a token for a `ServiceAccount`.
     TokenRequest,
 }
 
@@ -94,12 +94,14 @@ pub const REVIEWS: [Review; 7] = [
 ];
 
 impl Review {
-    /// Finds the kind at `PLURAL` or `PLURAL/SUBRESOURCE` of a group.
+    /// Finds the review whose path in `group` is `PLURAL` or `PLURAL/SUBRESOURCE`; `None` if there
+    /// is no such review.
     pub fn find(group: &str, resource: &str) -> Option<&'static Self> {
         REVIEWS.iter().find(|one| one.group == group && one.resource == resource)
     }
 
-    /// Returns true if a create changes nothing: for all kinds except the token request.
+    /// Returns true if a create has no side effect; false only for the token request, which issues
+    /// a token.
     pub fn is_read_only(&self) -> bool {
         self.review_type != ReviewType::TokenRequest
     }
@@ -109,7 +111,7 @@ impl Review {
         GroupKind { group: other.map_or(self.group, |(group, _)| group), kind: self.kind }
     }
 
-    /// Returns 422 with the name of this kind.
+    /// Returns the error 422 for a review with invalid fields.
     pub fn invalid(&self, name: &str, errors: &[FieldError]) -> StatusError {
         StatusError::invalid_kind(self.group_kind(), name, errors)
     }

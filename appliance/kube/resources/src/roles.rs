@@ -1,4 +1,4 @@
-//! The built-in roles and the aggregated roles in the store.
+//! Creation of the built-in roles, and computation of the aggregated roles, in the store.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::engine::{Engine, ListOptions, WatchOptions, WriteOptions};
 use crate::status_error::{Reason, StatusError};
 
-/// Delay after an error before the roles are processed again.
+/// Delay before the roles are processed again after an error.
 const RETRY: Duration = Duration::from_secs(5);
 /// Maximum rounds of aggregation: aggregated roles may include other aggregated roles.
 const MAX_ROUNDS: usize = 8;
@@ -17,8 +17,8 @@ fn resource(plural: &str) -> String {
     format!("{RBAC_GROUP}/{plural}")
 }
 
-/// Creates missing built-in roles and bindings, adds the rules of this release to stored ones, and
-/// computes aggregated roles. Call at start, before serving.
+/// Creates missing built-in roles and bindings, adds missing rules of this release to the stored
+/// roles and bindings, and computes aggregated roles. Call at start, before serving.
 ///
 /// # Errors
 /// Returns store errors.

@@ -1,4 +1,4 @@
-//! Label and field selectors, which select objects of a list or watch.
+//! Label and field selectors of lists and watches.
 
 mod field;
 mod label;
@@ -6,5 +6,5 @@ mod label;
 pub use field::FieldSelector;
 pub use label::LabelSelector;
 
-/// Maximum requirements in one selector; real selectors have far fewer.
+/// Maximum requirements (`key=value` terms) in one selector; a longer selector gets 400.
 pub const MAX_REQUIREMENTS: usize = 64;

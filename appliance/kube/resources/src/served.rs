@@ -12,7 +12,7 @@ use crate::reviews::{REVIEWS, Review};
 /// Verbs of Kubernetes' own kinds.
 const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// Verbs of custom kinds; the order is visible to users.
+/// Verbs of custom kinds, in upstream's order, which `kubectl api-resources -o wide` shows.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /// Verbs of Namespace, which has no deletecollection.
@@ -40,7 +40,7 @@ pub struct GroupVersion<'a> {
 
 /// A resource or a subresource.
 pub struct Resource<'a> {
-    /// Plural; for a subresource its own name.
+    /// Path segment: the plural, or the name of the subresource, such as `status`.
     pub name: &'a str,
     /// Singular; empty for a subresource.
     pub singular: Cow<'a, str>,
@@ -54,7 +54,7 @@ pub struct Resource<'a> {
     pub short_names: &'a [String],
     /// Categories, such as `all`, that kubectl accepts.
     pub categories: &'a [String],
-    /// `storageVersionHash` of discovery.
+    /// `storageVersionHash` of discovery; `None` for subresources and reviews.
     pub storage_hash: Option<String>,
     /// Definition of the resource; `None` for a review.
     pub definition: Option<&'a ResourceDefinition>,
@@ -71,11 +71,11 @@ pub struct Kind<'a> {
     pub version: &'a str,
     /// Name of the kind.
     pub name: &'a str,
-    /// True if discovery names group and version although they are those of the resource.
+    /// True if discovery shows group and version of the kind even if the resource has the same.
     pub qualified: bool,
 }
 
-/// Returns every group, in the order of the registry.
+/// Returns the served groups, in the order of the registry, with resources sorted by name.
 pub fn groups(registry: &Registry) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for definition in registry.all() {
@@ -92,7 +92,7 @@ pub fn groups(registry: &Registry) -> Vec<Group<'_>> {
     groups
 }
 
-/// Adds a review kind to the resources; a subresource is added only if its parent is served.
+/// Adds a review to `resources`; a review at a subresource is added only if its parent is served.
 fn add_review<'a>(resources: &mut Vec<Resource<'a>>, review: &'a Review, version: &'a str) {
     let (group, version) = match review.api_version.and_then(|text| text.split_once('/')) {
         Some(other) => other,
@@ -123,7 +123,7 @@ fn add_review<'a>(resources: &mut Vec<Resource<'a>>, review: &'a Review, version
     }
 }
 
-/// Returns the resources of a version, which is added if missing.
+/// Returns the resources of `version` in `group`; adds a missing group or version.
 fn resources_of<'a, 'b>(
     groups: &'b mut Vec<Group<'a>>,
     group: &'a str,
@@ -204,7 +204,7 @@ fn part<'a>(
     }
 }
 
-/// Hash by which clients detect a change of the storage version (k8s.io/apiserver,
+/// Returns the hash by which clients detect a change of the storage version (k8s.io/apiserver,
 /// `pkg/endpoints/discovery/storageversionhash.go`).
 fn storage_hash(definition: &ResourceDefinition) -> String {
     let stored_as = definition.stored_as.as_deref().and_then(|id| id.split_once('/'));

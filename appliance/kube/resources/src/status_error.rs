@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::definition::{GroupKind, ResourceDefinition};
 use schema::FieldError;
 
-/// Maximum bytes of an object in a message; a longer text is truncated.
+/// Maximum bytes of an object's text in a message; the rest is cut off.
 const MAX_SHOWN: usize = 64 * 1024;
 
 /// Reason of a failure, on which clients branch.
@@ -36,7 +36,7 @@ pub enum Reason {
     Expired,
     /// The object breaks a rule; the details name the fields.
     Invalid,
-    /// The path exists, but not for this method.
+    /// The path does not support the HTTP method.
     MethodNotAllowed,
     /// No served representation matches the client's `Accept` header.
     NotAcceptable,
@@ -44,15 +44,15 @@ pub enum Reason {
     UnsupportedMediaType,
     /// The body or object exceeds a size limit.
     RequestEntityTooLarge,
-    /// Too many requests are running; retry after a second.
+    /// Too many concurrent requests; the client should retry after one second.
     TooManyRequests,
     /// The request could not be finished in time.
     Timeout,
-    /// The disk is nearly full; writes that do not grow an object are still accepted.
+    /// The disk is nearly full: clients' writes that enlarge an object are refused.
     InsufficientStorage,
     /// Internal error of the box; the log has the cause.
     InternalError,
-    /// Internal error without a specific reason, as Kubernetes answers in this case.
+    /// Failure without a specific reason. Kubernetes uses this reason in the same cases.
     Unknown,
 }
 
@@ -79,18 +79,18 @@ impl Reason {
     }
 }
 
-/// One detailed cause of a [`StatusError`]; its `reason` is the JSON key of that name.
+/// Detailed cause of a [`StatusError`], an item of `details.causes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// Machine-readable cause, such as `FieldValueInvalid`.
+    /// Machine-readable type of the cause, such as `FieldValueInvalid`.
     pub reason: &'static str,
     /// Message of the cause for users.
     pub message: String,
-    /// Path of the field, empty if there is none.
+    /// Path of the field; empty if the cause is not about a field.
     pub field: String,
 }
 
-/// Object that a failure is about, and the detailed causes.
+/// `details` of a `Status`: the object that the failure is about, and the detailed causes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
     /// Name of the object; empty if unknown.
@@ -105,7 +105,8 @@ pub struct Details {
     pub causes: Vec<Cause>,
     /// Seconds after which the client should retry; 0 if unset.
     pub retry_after_seconds: u32,
-    /// Token that continues an expired paged list at the same position, on newer data.
+    /// Continue token for an expired paged list: same position, newest state. Empty for other
+    /// errors.
     pub continue_token: String,
 }
 
@@ -122,7 +123,7 @@ pub struct StatusError {
 }
 
 impl StatusError {
-    /// Makes a failure that is not about one object.
+    /// Makes an error that is not about a specific object.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), details: Box::default() }
     }
@@ -143,7 +144,7 @@ impl StatusError {
         Self::new(Reason::MethodNotAllowed, why)
     }
 
-    /// Makes a failure about the object `name` of `definition`.
+    /// Makes an error about the object `name` of the kind `definition`.
     pub fn about(
         reason: Reason,
         definition: &ResourceDefinition,
@@ -157,7 +158,7 @@ impl StatusError {
         error
     }
 
-    /// Returns 404 for an object.
+    /// Returns 404 for an object that does not exist.
     pub fn not_found(definition: &ResourceDefinition, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", definition.qualified());
         Self::about(Reason::NotFound, definition, name, message)
@@ -169,7 +170,7 @@ impl StatusError {
         Self::about(Reason::AlreadyExists, definition, name, message)
     }
 
-    /// Returns 409; `why` is the end of the message.
+    /// Returns 409 with upstream's message for a conflict, which ends with `why`.
     pub fn conflict(definition: &ResourceDefinition, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} \"{name}\": {why}",
@@ -178,7 +179,7 @@ impl StatusError {
         Self::about(Reason::Conflict, definition, name, message)
     }
 
-    /// Returns 409 for a write from an outdated copy, with Kubernetes' message.
+    /// Returns 409 for a write whose resourceVersion is outdated, with Kubernetes' message.
     pub fn modified(definition: &ResourceDefinition, name: &str) -> Self {
         Self::conflict(
             definition,
@@ -188,13 +189,13 @@ impl StatusError {
         )
     }
 
-    /// Returns 403; `why` is the end of the message.
+    /// Returns 403 for a write that a rule forbids; the message ends with `why`.
     pub fn forbidden(definition: &ResourceDefinition, name: &str, why: &str) -> Self {
         let message = format!("{}{} is forbidden: {why}", definition.qualified(), named(name));
         Self::about(Reason::Forbidden, definition, name, message)
     }
 
-    /// Returns 403: `user` may not do `action`; `reason` is appended to the message.
+    /// Returns 403 because `user` has no permission for `action`; the message ends with `reason`.
     pub fn denied(user: &User, action: &Action, reason: &str) -> Self {
         let mut why = action.denial(user);
         if !reason.is_empty() {
@@ -238,7 +239,7 @@ impl StatusError {
         Self::invalid_kind(definition.group_kind(), name, errors)
     }
 
-    /// Works as [`Self::invalid`], for a kind without a definition.
+    /// Works as [`Self::invalid`], for a kind without a [`ResourceDefinition`].
     pub fn invalid_kind(kind: GroupKind<'_>, name: &str, errors: &[FieldError]) -> Self {
         let GroupKind { group, kind } = kind;
         let qualified = match group {
@@ -254,7 +255,7 @@ impl StatusError {
         error
     }
 
-    /// Returns 422 for a patch whose result is not an object of its kind; `object` is that result.
+    /// Returns 422 for a patch whose result `object` is not an object of the patched kind.
     pub fn unusable_patch(object: &str, why: &str) -> Self {
         let mut value = Value::from(object).to_string();
         value.truncate(value.floor_char_boundary(MAX_SHOWN));
@@ -265,7 +266,8 @@ impl StatusError {
         error
     }
 
-    /// Works as [`Self::invalid`], for cases in which upstream names the resource, not the kind.
+    /// Works as [`Self::invalid`], but the message names the resource instead of the kind, as
+    /// upstream does in some cases.
     pub fn invalid_resource(
         definition: &ResourceDefinition,
         name: &str,
@@ -277,7 +279,7 @@ impl StatusError {
         made
     }
 
-    /// Returns 422 for the options of a request, which are of the kind `kind` of `meta.k8s.io`.
+    /// Returns 422 for invalid request options of a `meta.k8s.io` kind, such as `PatchOptions`.
     pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
         Self::invalid_kind(GroupKind { group: "meta.k8s.io", kind }, "", errors)
     }
@@ -302,7 +304,7 @@ impl StatusError {
         error
     }
 
-    /// Returns 500. The cause goes to the log; the client sees only what was attempted.
+    /// Returns 500 and logs `cause`. The message to the client contains only `attempted`.
     pub fn internal(attempted: &str, cause: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(attempted, cause = stdx::chain(cause), "request failed inside");
         Self::new(Reason::InternalError, format!("Internal error occurred: {attempted}"))
@@ -336,7 +338,7 @@ impl StatusError {
     }
 }
 
-/// Formats ` "NAME"`; an empty name gives an empty text.
+/// Returns the quoted name after a space; an empty text for an empty name.
 fn named(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" {name:?}") }
 }

@@ -1,4 +1,4 @@
-//! `Table`: the output of `kubectl get`, made by the server.
+//! `Table` objects (`meta.k8s.io`), from which `kubectl get` prints columns and rows.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub enum RowObject {
 /// Options for making a Table.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// API version of the Table itself.
+    /// `apiVersion` of the Table, such as `meta.k8s.io/v1`.
     pub api_version: &'static str,
     /// Object part that each row carries.
     pub row: RowObject,
@@ -31,7 +31,7 @@ pub struct Style {
     pub now: Timestamp,
 }
 
-/// Makes a Table of `objects`.
+/// Returns a Table with one row for each of `objects`.
 pub fn table(
     definition: &ResourceDefinition,
     objects: &[Value],
@@ -88,7 +88,7 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     typed(column.kind, first, now)
 }
 
-/// Returns the first value of a path as a cell of that type; null if the value has another type
+/// Converts a value to a cell of the column type `kind`; null if the value has another type
 /// (apiextensions-apiserver `pkg/registry/customresource/tableconvertor`).
 fn typed(kind: ColumnType, value: &Value, now: Timestamp) -> Value {
     match (kind, value) {
@@ -108,8 +108,8 @@ fn typed(kind: ColumnType, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Returns the time since an RFC 3339 time in kubectl's form; `<invalid>` if the text is not a
-/// time.
+/// Returns the time since the RFC 3339 time `text`, in kubectl's form, such as `5d`; `<invalid>` if
+/// `text` is not a time.
 pub(crate) fn age(text: &str, now: Timestamp) -> String {
     match text.parse::<Timestamp>() {
         Ok(then) => duration(now.as_second().saturating_sub(then.as_second())),
@@ -117,7 +117,8 @@ pub(crate) fn age(text: &str, now: Timestamp) -> String {
     }
 }
 
-/// Formats a duration in at most two units, coarser as it grows (kubectl's thresholds).
+/// Formats a duration as kubectl does: at most two units, and only one unit for longer durations
+/// (`3m20s`, `45m`).
 fn duration(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::definition::{Advise, ResourceDefinition};
 
-/// Maximum warnings about one object.
+/// Maximum warnings about one Template.
 const SENTENCES_MAX: usize = 16;
 
-/// Returns the function that makes the warnings for objects of a kind.
+/// Returns the warning function of a kind; `None` if the kind has no warnings.
 pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
     let (group, kind) = (definition.group.as_str(), definition.kind.clone());
     let advice: fn(&Value) -> Vec<String> = match (group, definition.plural.as_str()) {
@@ -34,21 +34,21 @@ pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
     }))
 }
 
-/// Template: keys that no code reads, and values from which no workflow can be made.
+/// Returns warnings about a Template: unknown keys, and values from which no workflow can be made.
 fn template(object: &Value) -> Vec<String> {
     let found = document::lint(object["spec"]["data"].as_str().unwrap_or_default());
     let all = found.mistakes.into_iter().chain(found.unknown);
     all.take(SENTENCES_MAX).map(|sentence| format!("spec.data: {sentence}")).collect()
 }
 
-/// Machine of a BMC: a provider for which this box has no driver.
+/// Returns a warning about a `bmc.tinkerbell.org` Machine whose provider has no driver in this box.
 fn bmc(object: &Value) -> Vec<String> {
     let spec = MachineSpec::deserialize(&object["spec"]).ok();
     let why = spec.and_then(|spec| spec.connection.undriven());
     why.map(|why| format!("spec.connection.providerOptions: {why}")).into_iter().collect()
 }
 
-/// Warns about Cluster API kinds that no controller of this box reads.
+/// Returns the warning for Cluster API kinds, which no controller of this box reads.
 fn inert(kind: &str) -> String {
     format!(
         "this {kind} is stored, and no controller of this box acts on it; to provision machines by \

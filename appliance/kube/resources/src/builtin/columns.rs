@@ -1,4 +1,4 @@
-//! Cells of Kubernetes' own kinds that no JSON path can express (Kubernetes
+//! Table columns of Kubernetes' own kinds whose cells no JSON path can express (Kubernetes
 //! `pkg/printers/internalversion/printers.go`).
 
 use jiff::Timestamp;
@@ -10,8 +10,8 @@ use crate::table;
 /// Cell text for an empty list.
 const NONE: &str = "<none>";
 
-/// Time since the object was created. Tables of Kubernetes' own kinds carry the age as text; tables
-/// of custom resources carry the timestamp.
+/// Returns the column `Age` of Kubernetes' own kinds: the time since creation as text. Tables of
+/// custom resources contain the timestamp instead.
 pub(super) fn age() -> Column {
     Column {
         description: "Time since the object was created.".to_owned(),
@@ -19,7 +19,7 @@ pub(super) fn age() -> Column {
     }
 }
 
-/// Creation time of the object as its RFC 3339 text.
+/// Returns the column `Created At`: the creation time in RFC 3339.
 pub(super) fn created_at() -> Column {
     Column {
         kind: ColumnType::Date,
@@ -32,13 +32,14 @@ fn since(time: &Value, now: Timestamp) -> Value {
     json!(time.as_str().map_or_else(|| "<unknown>".to_owned(), |text| table::age(text, now)))
 }
 
-/// Number of keys in a Secret or ConfigMap.
+/// Returns the number of keys in a Secret or ConfigMap.
 pub(super) fn data(object: &Value, _now: Timestamp) -> Value {
     let keys = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
     json!(keys("data") + keys("binaryData"))
 }
 
-/// Time since the last occurrence of an event: the newest of the fields that recorders fill.
+/// Returns the time since the last occurrence of an event, from its first filled time field
+/// (`series.lastObservedTime` first).
 pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     let fields = [
         &event["series"]["lastObservedTime"],
@@ -51,26 +52,26 @@ pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     since(fields.into_iter().find(|time| time.is_string()).unwrap_or(&Value::Null), now)
 }
 
-/// Time since the first occurrence of an event.
+/// Returns the time since the first occurrence of an event.
 pub(super) fn first_seen(event: &Value, now: Timestamp) -> Value {
     let fields =
         [&event["firstTimestamp"], &event["deprecatedFirstTimestamp"], &event["eventTime"]];
     since(fields.into_iter().find(|time| time.is_string()).unwrap_or(&Value::Null), now)
 }
 
-/// Number of occurrences of an event; at least 1.
+/// Returns the number of occurrences of an event; at least 1.
 pub(super) fn count(event: &Value, _now: Timestamp) -> Value {
     let counts = [&event["series"]["count"], &event["count"], &event["deprecatedCount"]];
     let count = counts.into_iter().find_map(Value::as_i64).filter(|count| *count > 0);
     json!(count.unwrap_or(1))
 }
 
-/// `hardware/nuc-1`: the object of a core event.
+/// Returns the object of a core event, such as `hardware/nuc-1`.
 pub(super) fn involved_object(event: &Value, _now: Timestamp) -> Value {
     reference(&event["involvedObject"])
 }
 
-/// The object of an event of `events.k8s.io`, in the form of [`involved_object`].
+/// Returns the object of an `events.k8s.io` event, in the form of [`involved_object`].
 pub(super) fn regarding(event: &Value, _now: Timestamp) -> Value {
     reference(&event["regarding"])
 }
@@ -83,13 +84,13 @@ fn reference(object: &Value) -> Value {
     }
 }
 
-/// The `fieldPath` of the object of an event.
+/// Returns the `fieldPath` of the object of an event; empty if unset.
 pub(super) fn subobject(event: &Value, _now: Timestamp) -> Value {
     let about = ["involvedObject", "regarding"].map(|field| &event[field]["fieldPath"]);
     json!(about.into_iter().find_map(Value::as_str).unwrap_or_default())
 }
 
-/// The component, and its host, that reported an event.
+/// Returns the component that reported an event, and the component's host: `kubelet, node-1`.
 pub(super) fn source(event: &Value, _now: Timestamp) -> Value {
     let old =
         if event["source"].is_object() { &event["source"] } else { &event["deprecatedSource"] };
@@ -104,23 +105,23 @@ pub(super) fn source(event: &Value, _now: Timestamp) -> Value {
     json!(parts.join(", "))
 }
 
-/// `ClusterRole/view`: the role that a binding grants.
+/// Returns the role that a binding grants, such as `ClusterRole/view`.
 pub(super) fn role(binding: &Value, _now: Timestamp) -> Value {
     let part = |field: &str| binding["roleRef"][field].as_str().unwrap_or_default();
     json!(format!("{}/{}", part("kind"), part("name")))
 }
 
-/// Names of the users of a binding.
+/// Returns the names of the users of a binding.
 pub(super) fn users(binding: &Value, _now: Timestamp) -> Value {
     holders(binding, "User")
 }
 
-/// Names of the groups of a binding.
+/// Returns the names of the groups of a binding.
 pub(super) fn groups(binding: &Value, _now: Timestamp) -> Value {
     holders(binding, "Group")
 }
 
-/// Names of the service accounts of a binding.
+/// Returns the names of the service accounts of a binding.
 pub(super) fn service_accounts(binding: &Value, _now: Timestamp) -> Value {
     holders(binding, "ServiceAccount")
 }
@@ -137,24 +138,24 @@ fn holders(binding: &Value, kind: &str) -> Value {
     json!(names.collect::<Vec<_>>().join(", "))
 }
 
-/// Type of a service; the default is `ClusterIP`.
+/// Returns the type of a service; `ClusterIP` if unset.
 pub(super) fn service_type(service: &Value, _now: Timestamp) -> Value {
     json!(service["spec"]["type"].as_str().unwrap_or("ClusterIP"))
 }
 
-/// Cluster IP of a service; `<none>` if unset.
+/// Returns the cluster IP of a service; `<none>` if unset.
 pub(super) fn cluster_ip(service: &Value, _now: Timestamp) -> Value {
     json!(service["spec"]["clusterIP"].as_str().unwrap_or(NONE))
 }
 
-/// External IPs of a service, joined by commas; `<none>` if empty.
+/// Returns the external IPs of a service, joined by commas; `<none>` if empty.
 pub(super) fn external_ip(service: &Value, _now: Timestamp) -> Value {
     let listed = service["spec"]["externalIPs"].as_array().into_iter().flatten();
     let listed: Vec<&str> = listed.filter_map(Value::as_str).collect();
     json!(if listed.is_empty() { NONE.to_owned() } else { listed.join(",") })
 }
 
-/// `80/TCP,443:30443/TCP`: the ports of a service.
+/// Returns the ports of a service, such as `80/TCP,443:30443/TCP`; `<none>` if empty.
 pub(super) fn ports(service: &Value, _now: Timestamp) -> Value {
     let ports = service["spec"]["ports"].as_array().into_iter().flatten().map(|port| {
         let protocol = port["protocol"].as_str().unwrap_or("TCP");
@@ -167,7 +168,7 @@ pub(super) fn ports(service: &Value, _now: Timestamp) -> Value {
     json!(if ports.is_empty() { NONE.to_owned() } else { ports.join(",") })
 }
 
-/// `app=web`: the label selector of a service.
+/// Returns the label selector of a service, such as `app=web`; `<none>` if empty.
 pub(super) fn selector(service: &Value, _now: Timestamp) -> Value {
     let pairs = service["spec"]["selector"].as_object().into_iter().flatten();
     let pairs = pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));

@@ -1,8 +1,8 @@
-//! The compiled-in kinds as objects: every authorized client can read them, and no client can
-//! change or delete them.
+//! CustomResourceDefinition objects of the compiled-in kinds. Authorized clients can read these
+//! objects; no client can change or delete them.
 //!
-//! Installers write definitions that may be of another release. Such a write succeeds without a
-//! change, and the response warns of fields and versions that the box does not have.
+//! Installers may write the definition of another release. The write succeeds, changes nothing, and
+//! warns about fields and versions that the box does not have.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -11,12 +11,13 @@ use serde_json::Value;
 
 use super::custom;
 
-/// Maximum schema depth that is compared.
+/// Maximum depth to which two schemas are compared.
 const MAX_DEPTH: usize = 64;
-/// Maximum fields and versions that are named as missing.
+/// Maximum missing fields and versions in a warning.
 const MAX_MISSING: usize = 8;
 
-/// Returns the compiled-in definition of that name, such as `hardware.tinkerbell.org`.
+/// Returns the compiled-in definition `name`, such as `hardware.tinkerbell.org`; `None` if there is
+/// no such compiled-in kind.
 pub fn manifest(name: &str) -> Option<&'static Value> {
     manifests().get(name)
 }
@@ -30,7 +31,8 @@ pub fn manifests() -> &'static BTreeMap<String, Value> {
     })
 }
 
-/// Returns the first field that makes `asked` a definition of another kind.
+/// Returns the first field (`group` or `scope`) in which `asked` contradicts the compiled-in
+/// definition; `None` if both agree.
 pub fn contradiction(compiled: &Value, asked: &Value) -> Option<String> {
     let fields = ["group", "scope"].into_iter();
     let mut differ = fields.filter(|field| compiled["spec"][*field] != asked["spec"][*field]);
@@ -64,7 +66,7 @@ fn schema(version: &Value) -> &Value {
     &version["schema"]["openAPIV3Schema"]
 }
 
-/// Collects the paths of fields that only `asked` has.
+/// Adds to `found` the paths of fields that `asked` has and `known` has not.
 fn beyond(known: &Value, asked: &Value, path: &str, levels: usize, found: &mut Vec<String>) {
     let Some(levels) = levels.checked_sub(1) else { return };
     if known["x-kubernetes-preserve-unknown-fields"] == true || found.len() >= MAX_MISSING {

@@ -1,5 +1,5 @@
-//! Kinds without behavior: conformance test suites create their objects as plain objects. They are
-//! served only if a test requests them.
+//! Kinds that conformance test suites create, such as pods, served as plain objects without a
+//! controller. Only tests serve these kinds.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ fn inert(
     }
 }
 
-/// Adds an empty status to a kind that has one, as Go's encoder always writes a status.
+/// Removes nulls and adds a missing `status: {}`, which Go's encoder always writes.
 fn told(object: &mut Value) {
     stdx::json::drop_nulls(object);
     if let Some(map) = object.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Core v1 and leases: the kinds that every client expects.
+//! Definitions of the core v1 kinds and of leases, which every client expects.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ fn service_account() -> ResourceDefinition {
     }
 }
 
-/// Served because `kubectl cluster-info` requests services; no program listens at a service's
-/// address.
+/// Returns the definition of Service, which exists only because `kubectl cluster-info` lists
+/// services. No program listens at a service's address.
 fn service() -> ResourceDefinition {
     ResourceDefinition {
         categories: vec!["all".to_owned()],

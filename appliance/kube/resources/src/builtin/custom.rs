@@ -1,4 +1,5 @@
-//! Compiled-in custom kinds: manifests, and the checks of our Rust types beyond the schemas.
+//! Compiled-in custom kinds: their manifests, and checks by our Rust types in addition to the
+//! schemas.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use serde_json::Value;
 use super::{advice, rules, typed::validated};
 use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate, crd};
 
-/// Manifests in the order of discovery. Clients take the first of two kinds of one name, so
-/// `machines` means the machines of a cluster.
+/// Manifests in the order of discovery. kubectl uses the first of two kinds with the same plural,
+/// so `machines` means `machines.cluster.x-k8s.io`.
 const MANIFESTS: [&str; 14] = [
     include_str!("manifests/clusters.json"),
     include_str!("manifests/machines.cluster.json"),
@@ -53,13 +54,14 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
     all
 }
 
-/// Values that no two Hardware objects may share, so that a network frame identifies one machine.
+/// Returns the unique-value function of Hardware; `None` for other kinds. Unique MAC and IP
+/// addresses let a network frame identify one machine.
 fn unique(definition: &ResourceDefinition) -> Option<UniqueValues> {
     let is_hardware = definition.group == "tinkerbell.org" && definition.plural == "hardware";
     is_hardware.then(|| Arc::new(rules::hardware_values) as UniqueValues)
 }
 
-/// Stored form of a compiled-in kind, which has the fields of every version.
+/// Returns the stored form of a compiled-in kind, whose schema has the fields of every version.
 fn lossless_form(versions: &[ResourceDefinition]) -> Option<StoredForm> {
     let form = versions.first()?.stored_form.clone()?;
     let schemas = versions.iter().filter_map(|one| one.schema.as_ref());
@@ -73,8 +75,8 @@ fn lossless_form(versions: &[ResourceDefinition]) -> Option<StoredForm> {
     Some(StoredForm::new(Arc::new(wide), u64::MAX))
 }
 
-/// Checks that objects which a controller reads as a Rust type have that type. The schemas allow
-/// more in a few places.
+/// Returns a check that an object has the Rust type by which controllers read its kind. In a few
+/// places, the schemas allow more than the types. `None` for other kinds.
 fn readable(definition: &ResourceDefinition) -> Option<Validate> {
     Some(match (definition.group.as_str(), definition.plural.as_str()) {
         ("tinkerbell.org", "hardware") => validated::<HardwareSpec>(rules::nothing),

@@ -1,5 +1,5 @@
-//! Events: one store, two kinds. Core `v1` and `events.k8s.io/v1` differ in field names (Kubernetes
-//! `pkg/apis/events/v1`).
+//! The two Event kinds, which share the stored objects. Core `v1` and `events.k8s.io/v1` differ in
+//! field names (Kubernetes `pkg/apis/events/v1`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{MAX_EVENTS, columns, fields, native, rules};
 use crate::definition::{Column, Conversion, ResourceDefinition};
 
-/// Lifetime of an event (the default of kube-apiserver's `--event-ttl`).
+/// Lifetime of an event: one hour, the default of kube-apiserver's `--event-ttl`.
 const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
 
 /// Fields of a core event, and their names in `events.k8s.io`.

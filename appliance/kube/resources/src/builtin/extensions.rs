@@ -1,4 +1,4 @@
-//! The kind of the objects that define kinds: CustomResourceDefinition.
+//! Definition of the kind CustomResourceDefinition.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
     }]
 }
 
-/// Returns all mistakes in a completed definition.
+/// Returns all mistakes in a CustomResourceDefinition whose defaults are filled in.
 fn check(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     // A compiled-in definition is not checked: its stored form always replaces the client's
     // content.

@@ -1,4 +1,5 @@
-//! Roles and role bindings as objects. The authorizer evaluates them.
+//! Definitions of the RBAC kinds: roles and role bindings. The crate `rbac` evaluates these
+//! objects.
 
 mod rules;
 

@@ -1,6 +1,6 @@
-//! Rules of the compiled-in kinds beyond their schemas: Kubernetes' rules for its own kinds, two of
-//! ours for workflows, one for networks, one for rule sets. [`super::typed`] checks that fields
-//! have the type that our controllers read.
+//! Validation of the compiled-in kinds beyond their schemas: Kubernetes' rules for its own kinds,
+//! and rules of this box for workflows, networks and rule sets. [`super::typed`] checks the Rust
+//! types that controllers read.
 
 use std::net::IpAddr;
 
@@ -20,11 +20,11 @@ use schema::FieldError;
 
 type Errors = Vec<FieldError>;
 
-/// Longest name of a Workflow in bytes. The names of its boot Jobs and their Tasks add a prefix and
-/// a number, and have to fit into a name's 253 bytes.
+/// Maximum bytes of a Workflow's name. Names of its boot Jobs and Tasks add a prefix and a number,
+/// and may have at most 253 bytes.
 const MAX_WORKFLOW_NAME: usize = 200;
 
-/// Syntax rule of a key in a Secret or ConfigMap, in Kubernetes' words.
+/// Kubernetes' message for an invalid key in a Secret or ConfigMap.
 const KEY_RULE: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
     '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
     '[-._a-zA-Z0-9]+')";
@@ -32,13 +32,13 @@ const KEY_RULE: &str = "a valid config key must consist of alphanumeric characte
 /// Maximum data of one Secret or ConfigMap, in bytes (Kubernetes' limit).
 const MAX_SECRET_BYTES: usize = 1024 * 1024;
 
-/// Accepts every object: the kind has no rule beyond its schema.
+/// Accepts every object: the check of a kind without rules beyond its schema.
 pub(super) fn nothing(_object: &Value, _old: Option<&Value>) -> Errors {
     Vec::new()
 }
 
-/// Hardware: MAC and IP addresses, each of which may belong to one machine only. Auto-discovered
-/// Hardware claims no values, so the owner's Hardware takes precedence.
+/// Returns the MAC and IP addresses of a Hardware, which no other Hardware may have.
+/// Auto-discovered Hardware returns none, so that Hardware written by the owner takes precedence.
 pub(super) fn hardware_values(object: &Value) -> Vec<UniqueValue> {
     if object["metadata"]["labels"][AUTO_DISCOVERED] == "true" {
         return Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn hardware_values(object: &Value) -> Vec<UniqueValue> {
     values
 }
 
-/// Network: every address is valid, and every range lies in its network. The type check reports
-/// unreadable specs.
+/// Checks that a Network's addresses are valid and its ranges lie in the network. An unreadable
+/// spec passes here and fails the type check.
 pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
     let Ok(spec) = NetworkSpec::deserialize(&object["spec"]) else { return Vec::new() };
     let told = spec.plan().err().unwrap_or_default().into_iter().map(|problem| {
@@ -71,8 +71,8 @@ pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
     told.collect()
 }
 
-/// WorkflowRuleSet: every rule is a usable pattern. An invalid rule that is already stored does not
-/// block an update.
+/// Checks that the rules of a WorkflowRuleSet are valid patterns, at most [`RULES_MAX`]. An invalid
+/// rule that is already stored does not block an update.
 pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
     let rules = |object: &Value| match RuleSetSpec::deserialize(&object["spec"]) {
         Ok(spec) => spec.rules,
@@ -94,8 +94,8 @@ pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
     wrong.take(typed::MAX_MISTAKES).collect()
 }
 
-/// Workflow: the name leaves room for the names of the Jobs, and the inputs of a run are fixed once
-/// the run has begun. Upstream has neither check.
+/// Checks that a new Workflow's name is at most [`MAX_WORKFLOW_NAME`] bytes, and that an update
+/// does not change the inputs of a started run. Upstream has neither check.
 pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     match old {
@@ -109,8 +109,8 @@ pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Refuses another machine, template or boot mode for a run that has a state: the run would mix old
-/// and new inputs. An omitted field equals an empty field.
+/// Refuses changes of machine, template or boot mode after a run has started (its state is set):
+/// the run would mix old and new inputs. An omitted field equals an empty field.
 fn begun(old: &Value, new: &Value, errors: &mut Errors) {
     if old["status"]["state"].as_str().is_none_or(str::is_empty) {
         return;
@@ -135,7 +135,8 @@ fn begun(old: &Value, new: &Value, errors: &mut Errors) {
     }
 }
 
-/// Event: the involved object is in the namespace of the event.
+/// Checks that an Event is in the namespace of its involved object; `default` for a cluster-scoped
+/// object.
 pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
@@ -149,8 +150,8 @@ pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Event of `events.k8s.io`: requires `eventTime` and one of the two types (Kubernetes
-/// `pkg/apis/core/validation/events.go`). Older events are core events, which need neither.
+/// Checks that a new Event of `events.k8s.io` has an `eventTime` and the type `Normal` or `Warning`
+/// (Kubernetes `pkg/apis/core/validation/events.go`). Core Events need neither.
 pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     if old.is_some() {
@@ -167,7 +168,8 @@ pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Lease: durations and counts are in range (Kubernetes `pkg/apis/coordination/validation`).
+/// Checks that duration and transition count of a Lease are in range (Kubernetes
+/// `pkg/apis/coordination/validation`).
 pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let spec = &object["spec"];
@@ -182,7 +184,8 @@ pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// ConfigMap: keys are unique file names, and the total size is at most [`MAX_SECRET_BYTES`].
+/// Checks that the keys of a ConfigMap are unique file names, and that all values together have at
+/// most [`MAX_SECRET_BYTES`].
 pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let mut total = 0_usize;
@@ -213,7 +216,7 @@ pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// ConfigMap: replaces null values by empty ones, as Go's decoder does.
+/// Replaces null values in a ConfigMap by empty values, as Go's decoder does.
 pub(super) fn prepare_config_map(object: &mut Value) {
     for field in ["data", "binaryData"] {
         empty_for_null(object, field);
@@ -239,8 +242,8 @@ fn empty_for_null(object: &mut Value, field: &str) {
     }
 }
 
-/// Secret: data is base64 text, keys are file names, and the total size is at most
-/// [`MAX_SECRET_BYTES`].
+/// Checks that the data of a Secret is base64, that the keys are file names, and that all values
+/// together have at most [`MAX_SECRET_BYTES`].
 pub(super) fn secret(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let mut total = 0_usize;
@@ -288,7 +291,7 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.len() <= 253 && !dots && key.bytes().all(plain)
 }
 
-/// Secret: moves `stringData` into `data` and sets the default type.
+/// Moves `stringData` of a Secret into `data` as base64, and sets the default type.
 pub(super) fn prepare_secret(object: &mut Value) {
     empty_for_null(object, "data");
     one_spelling(object, "data");
@@ -313,7 +316,7 @@ pub(super) fn prepare_secret(object: &mut Value) {
     map.entry("type").or_insert_with(|| json!("Opaque"));
 }
 
-/// Namespace: sets the name label and the phase.
+/// Sets the label `kubernetes.io/metadata.name` and the phase of a Namespace.
 pub(super) fn prepare_namespace(object: &mut Value) {
     stdx::json::drop_nulls(object);
     let deleting = object["metadata"]["deletionTimestamp"].is_string();

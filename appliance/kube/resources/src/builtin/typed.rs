@@ -1,5 +1,5 @@
-//! Type checks of objects, so that every controller can read what is stored. A mistake names its
-//! field, and all mistakes are reported together.
+//! Type checks before an object is stored, so that controllers can read every stored object as
+//! their Rust type. All mistakes are reported together, each with its field.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,21 +14,22 @@ use schema::FieldError;
 
 type Rule = fn(&Value, Option<&Value>) -> Vec<FieldError>;
 
-/// Maximum reported type mistakes. An array of a million mistakes does not need a longer response.
+/// Maximum type mistakes in one response, even for an array of a million invalid items.
 pub(super) const MAX_MISTAKES: usize = 16;
-/// Maximum fields or items of one value that are checked one by one. For a longer value, the
-/// mistake names the whole value.
+/// Maximum fields or items that are checked one by one. A mistake in a longer value is reported for
+/// the whole value.
 const MAX_PARTS: usize = 1024;
 /// Maximum bytes of a text shown in a mistake. A longer text is shown as its type only.
 const MAX_SHOWN: usize = 64;
 
-/// Prefix of serde's message about a missing required field.
+/// Beginning of serde's message about a missing required field.
 const MISSING: &str = "missing field `";
 
-/// Checks an object by `rule`, and checks that everything but its status is a `Spec` with metadata.
+/// Returns a check by `rule` and by type: the object without its status must be readable as
+/// metadata and `Spec`.
 ///
-/// A mistake in the stored object does not block an update: an object from before a rule must be
-/// able to lose its finalizers.
+/// Mistakes that the stored object already has do not block an update, so that finalizers of an
+/// object from before a rule can be removed.
 pub(super) fn validated<Spec>(rule: Rule) -> Validate
 where
     Spec: Default + Serialize + DeserializeOwned + 'static,
@@ -75,15 +76,15 @@ where
     Object::deserialize(object)
 }
 
-/// One step of a path into a JSON value.
+/// Step of a path into a JSON value: a field name or an item's index.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Key(&'a str),
     Item(usize),
 }
 
-/// Finds the smallest parts of `value` (at `path`) that serde cannot read even as the only content
-/// of the object. `why` is serde's message about `value`.
+/// Adds to `found` the smallest parts of `value` that serde cannot read, each tried as the only
+/// content of an object. `path` is the path of `value`; `why` is serde's message about it.
 fn narrow<'a, Spec>(
     path: &mut Vec<Step<'a>>,
     value: &'a Value,
@@ -121,8 +122,8 @@ fn narrow<'a, Spec>(
     }
 }
 
-/// Returns an empty value of `value`'s type, and its parts to check one by one. A value with more
-/// than [`MAX_PARTS`] parts returns no parts.
+/// Returns an empty value of `value`'s JSON type, and the fields or items of `value`; no parts if
+/// `value` has more than [`MAX_PARTS`].
 fn parts(value: &Value) -> (Value, Vec<(Step<'_>, &Value)>) {
     match value {
         Value::Object(map) if map.len() <= MAX_PARTS => {
@@ -144,8 +145,8 @@ fn alone(path: &[Step<'_>], part: &Value) -> Value {
     })
 }
 
-/// Finds values that serde read as another JSON type than they have. Serde reads a list as the
-/// fields of a struct, in order, which no client intends.
+/// Adds to `found` each value whose JSON type differs between `given` and its serde form `typed`.
+/// Example: serde accepts a list for a struct, which no client intends.
 fn compare(path: &str, given: &Value, typed: &Value, found: &mut Vec<FieldError>) {
     match (given, typed) {
         // The field is absent on either side.
@@ -184,7 +185,7 @@ fn text(path: &[Step<'_>]) -> String {
     text
 }
 
-/// Extracts the broken rule from serde's text about the expected type.
+/// Converts the end of serde's message (`expected …`) to a rule: `must be an integer`.
 fn rule(why: &str) -> String {
     let Some((_, expected)) = why.rsplit_once(", expected ") else { return why.to_owned() };
     let expected = match expected {
@@ -209,7 +210,8 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the value as a message shows it; a long value is shown as its type.
+/// Returns the value as shown in a message: the type's name for a list, an object, or a text longer
+/// than [`MAX_SHOWN`].
 pub(super) fn shown(value: &Value) -> Value {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).into(),

@@ -1,5 +1,5 @@
-//! Typed Secrets: the keys that each type requires (Kubernetes `pkg/apis/core/validation`,
-//! `ValidateSecret`).
+//! Validation of typed Secrets: the keys that each `type` requires (Kubernetes
+//! `pkg/apis/core/validation`, `ValidateSecret`).
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use schema::FieldError;
 
 /// Type of a Secret that holds the token of a ServiceAccount.
 pub const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
-/// Annotation that names the ServiceAccount of a token Secret.
+/// Annotation with the name of the ServiceAccount whose token a Secret holds.
 pub const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
-/// Returns the keys that `secret` lacks for its type, and keys with invalid values.
+/// Returns an error for each key that the type of `secret` requires and that is missing or invalid.
 pub fn mistakes(secret: &Value) -> Vec<FieldError> {
     let has = |key: &str| secret["data"].get(key).is_some();
     let required = |key: &str| FieldError::required(format!("data[{key}]"), "");
@@ -41,7 +41,7 @@ pub fn mistakes(secret: &Value) -> Vec<FieldError> {
     }
 }
 
-/// Returns the mistake in a key whose value must be a JSON object.
+/// Returns an error if the value of `key` is missing or not a JSON object.
 fn json_object(secret: &Value, key: &str) -> Vec<FieldError> {
     let field = format!("data[{key}]");
     let Some(text) = secret["data"][key].as_str() else {

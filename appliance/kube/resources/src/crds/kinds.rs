@@ -1,4 +1,5 @@
-//! The kinds that are served now: the compiled-in kinds and the kinds of the stored definitions.
+//! Registry of served kinds: the compiled-in kinds and the kinds of the stored
+//! CustomResourceDefinitions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,8 @@ struct ServedDefinitions {
     definitions: Vec<ResourceDefinition>,
 }
 
-/// The current registry, replaced as a whole after a definition was written.
+/// Holder of the current registry, which is replaced as a whole after a CustomResourceDefinition
+/// was written.
 pub struct Kinds {
     base: Registry,
     made: Mutex<BTreeMap<String, ServedDefinitions>>,
@@ -26,7 +28,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Starts with the kinds of `base` alone.
+    /// Makes a holder with only the kinds of `base`, without stored definitions.
     pub fn new(base: Registry) -> Self {
         let current = Sender::new(Arc::new(base.clone()));
         Self { base, made: Mutex::default(), current }
@@ -72,7 +74,8 @@ impl Kinds {
     }
 }
 
-/// Makes the definitions of a stored object; none if it is not established or not readable.
+/// Converts a stored CustomResourceDefinition to definitions; an empty list if it is not
+/// established or not readable.
 fn make(name: &str, stored: &Stored) -> ServedDefinitions {
     let object: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
     let definitions = if status::is(&object, "Established") {

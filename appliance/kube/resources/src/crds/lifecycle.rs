@@ -1,4 +1,5 @@
-//! Steps that a definition goes through inside the transaction that writes or deletes it.
+//! Checks and changes of a CustomResourceDefinition inside the transaction that writes or deletes
+//! it.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::definition::{ResourceDefinition, crd};
 use crate::object::{Warnings, decode, encode_own, meta, metadata_mut};
 use crate::status_error::{StatusError, failed};
 
-/// Admits a definition before it is stored, and sets its status.
+/// Checks a CustomResourceDefinition before it is stored, and sets its status.
 ///
 /// # Errors
 /// 403 if the definition contradicts a compiled-in kind or exceeds [`super::MAX_DEFINITIONS`].
@@ -46,7 +47,8 @@ pub fn admit(
     Ok(())
 }
 
-/// Marks a definition for deletion: it is removed after its objects.
+/// Marks a CustomResourceDefinition for deletion: adds a finalizer that stays until all objects of
+/// the kind are deleted.
 ///
 /// # Errors
 /// 403 for a compiled-in definition.
@@ -73,7 +75,7 @@ pub fn mark(
     Ok(())
 }
 
-/// Assigns names that have become free to definitions that wait for them.
+/// Accepts waiting definitions whose requested names have become free, the oldest first.
 ///
 /// # Errors
 /// Returns store errors unchanged.
@@ -100,11 +102,11 @@ pub fn release(
     Ok(())
 }
 
-/// Checks that a kind still matches its definition. An object that was prepared by an earlier state
-/// of the definition would lack the requirements of the present one.
+/// Checks that the CustomResourceDefinition of `kind` has not changed since `kind` was read.
+/// Otherwise the object was prepared by outdated rules.
 ///
 /// # Errors
-/// 404 if the definition is gone, 429 if it changed.
+/// 404 if the definition was deleted, 429 if the definition changed.
 pub fn check_current(txn: &Txn<'_>, kind: &ResourceDefinition) -> Result<(), StatusError> {
     let Some(origin) = kind.origin else { return Ok(()) };
     let stored = txn.get(&key(&kind.qualified()));

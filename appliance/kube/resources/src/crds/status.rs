@@ -1,4 +1,4 @@
-//! Status of a definition: its accepted names, and whether it is served (apiextensions-apiserver
+//! Status of a CustomResourceDefinition: accepted names and conditions (apiextensions-apiserver
 //! `pkg/controller/status/naming_controller.go`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::builtin;
 use crate::object::time_text;
 use crate::reviews::REVIEWS;
 
-/// Names of a group that are already taken.
+/// Names in one API group that other kinds have: resource names, kinds and list kinds.
 #[derive(Debug, Clone, Default)]
 pub struct ReservedNames {
     resources: BTreeSet<String>,
@@ -19,7 +19,8 @@ pub struct ReservedNames {
 }
 
 impl ReservedNames {
-    /// Returns the names of Kubernetes' own kinds in `group`, which no definition can get.
+    /// Returns the names of Kubernetes' own kinds in `group`, which are never accepted for a
+    /// CustomResourceDefinition.
     pub fn natively(group: &str) -> Self {
         static NATIVE: OnceLock<BTreeMap<String, ReservedNames>> = OnceLock::new();
         let native = NATIVE.get_or_init(|| {
@@ -40,7 +41,7 @@ impl ReservedNames {
         native.get(group).cloned().unwrap_or_default()
     }
 
-    /// Adds the names that `others` were given.
+    /// Adds the accepted names of other CustomResourceDefinitions.
     #[must_use]
     pub fn and<'a>(mut self, others: impl Iterator<Item = &'a Value>) -> Self {
         for other in others {
@@ -121,7 +122,8 @@ pub fn set_condition(
     }
 }
 
-/// Accepts the requested names that are free. Returns the last conflict as reason and message.
+/// Sets `acceptedNames` to the requested names that are not taken. Returns reason and message of
+/// the last conflict; `None` if all names are accepted.
 fn accept_names(crd: &mut Value, taken: &ReservedNames) -> Option<(&'static str, String)> {
     let asked = crd["spec"]["names"].clone();
     let mut accepted = crd["status"]["acceptedNames"].clone();
@@ -160,7 +162,7 @@ fn copy(from: &Value, to: &mut Value, field: &str) {
     };
 }
 
-/// Yields one text, or the texts of a list.
+/// Returns the text itself, or the texts of a list.
 fn words(value: &Value) -> impl Iterator<Item = &str> {
     value.as_str().into_iter().chain(texts(value))
 }
@@ -192,7 +194,7 @@ mod tests {
         crd
     }
 
-    /// Expected values recorded from kube-apiserver 1.35.
+    /// Expected values were recorded from kube-apiserver 1.35.
     #[test]
     fn names_belong_to_the_first() {
         let foos = settled(crd("foos", "Foo", "f"), &[]);

@@ -16,12 +16,13 @@ pub enum ColumnType {
     Number,
     /// JSON boolean: `true` or `false`.
     Boolean,
-    /// RFC 3339 time, shown as the time since then.
+    /// RFC 3339 time, shown as its age, such as `5d`.
     Date,
 }
 
 impl ColumnType {
-    /// Returns the type for the `type` of a CustomResourceDefinition's printer column.
+    /// Parses the `type` of a CustomResourceDefinition's printer column; `None` for an unknown
+    /// type.
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {
             "string" => Self::String,
@@ -33,7 +34,7 @@ impl ColumnType {
         })
     }
 
-    /// Returns the text in `columnDefinitions[].type`.
+    /// Returns the name of the type in `columnDefinitions[].type`.
     pub fn word(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -48,10 +49,10 @@ impl ColumnType {
 /// Source of a cell's value.
 #[derive(Clone)]
 pub enum Cell {
-    /// The values that a JSON path selects.
+    /// Values that a JSON path selects in the object.
     Path(JsonPath),
-    /// A function, for values that no path can express; its arguments are the object and the
-    /// present time.
+    /// Function that computes the value from the object and the present time, for values that no
+    /// path can express.
     With(fn(&Value, Timestamp) -> Value),
 }
 
@@ -62,11 +63,11 @@ pub struct Column {
     pub name: String,
     /// Type of the cells in this column.
     pub kind: ColumnType,
-    /// `name` marks the column with the object's name.
+    /// OpenAPI format, such as `date`; `name` marks the column with the object's name.
     pub format: String,
     /// One sentence for tools such as `kubectl explain`.
     pub description: String,
-    /// 0 is always shown; a higher number only with `-o wide`.
+    /// Priority: 0 shows the column always, a higher number only with `-o wide`.
     pub priority: u32,
     /// Source of the cells' values.
     pub cell: Cell,
@@ -76,7 +77,7 @@ impl Column {
     /// Makes a text column of the values that `path` selects.
     ///
     /// # Panics
-    /// Panics if the path is invalid: only for paths written in code.
+    /// Panics if `path` is invalid, so `path` must be a constant of this crate.
     pub(crate) fn of(name: &str, path: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -93,7 +94,7 @@ impl Column {
         Self { cell: Cell::With(make), ..Self::of(name, "") }
     }
 
-    /// Makes the column with `metadata.name`.
+    /// Makes the column `Name`, with `metadata.name`.
     pub fn name() -> Self {
         Self {
             format: "name".to_owned(),
@@ -102,7 +103,7 @@ impl Column {
         }
     }
 
-    /// Makes the column with the creation timestamp, in the form of custom resources.
+    /// Makes the column `Age` of custom resources, with the creation timestamp.
     pub fn age() -> Self {
         Self {
             kind: ColumnType::Date,
@@ -111,7 +112,7 @@ impl Column {
         }
     }
 
-    /// Shows the column only with `-o wide`.
+    /// Returns the column with priority 1: shown only with `-o wide`.
     #[must_use]
     pub(crate) fn wide(self) -> Self {
         Self { priority: 1, ..self }

@@ -22,17 +22,18 @@ pub enum Unreadable {
     NoStorage,
 }
 
-/// Fills in the optional fields of a definition.
+/// Fills in the default values of a CustomResourceDefinition, and adds its storage version to
+/// `status.storedVersions`.
 pub fn complete(crd: &mut Value) {
     schema::crd::default(crd);
     schema::crd::remember_storage_version(crd);
 }
 
-/// Returns the definitions of every version that `crd` names, the storage version included. `crd`
-/// must have its defaults.
+/// Returns one definition for each version in `crd`, also for versions that are not served. The
+/// defaults of `crd` must be filled in ([`complete`]).
 ///
 /// # Errors
-/// Returns an error for a definition that admission would refuse.
+/// Returns an error if `crd` has an invalid field, schema or printer column, or no storage version.
 pub fn definitions(crd: &Value) -> Result<Vec<ResourceDefinition>, Unreadable> {
     let parsed = CustomResourceDefinition::parse(crd)?;
     let stored = parsed.storage_version().ok_or(Unreadable::NoStorage)?;
@@ -87,8 +88,8 @@ fn deprecation(crd: &CustomResourceDefinition, version: &Version) -> Option<Stri
     Some(version.deprecation_warning.clone().unwrap_or_else(usual))
 }
 
-/// Returns the replacement for a deprecated version: the most preferred version that is served and
-/// not deprecated, if it is preferred to `other`.
+/// Returns the version to use instead of the deprecated version `other`: the most preferred version
+/// that is served and not deprecated. `None` if `other` is preferred to all such versions.
 fn successor<'a>(crd: &'a CustomResourceDefinition, other: &str) -> Option<&'a str> {
     let lasting = crd.versions.iter().filter(|one| one.served && !one.deprecated);
     let best = lasting.map(|one| one.name.as_str()).min_by_key(|name| preference(name))?;
@@ -103,7 +104,8 @@ fn scale(paths: &ScalePaths) -> Scale {
     }
 }
 
-/// Returns the name column and the columns of the version; name and age if the version has none.
+/// Returns the columns of `kubectl get`: the name, then the printer columns of the version, or the
+/// age if there are none.
 fn columns(version: &Version) -> Result<Vec<Column>, Unreadable> {
     let mut columns = vec![Column::name()];
     if version.columns.is_empty() {
@@ -122,7 +124,7 @@ fn columns(version: &Version) -> Result<Vec<Column>, Unreadable> {
     Ok(columns)
 }
 
-/// Description of a column; the default is its path in Kubernetes' words.
+/// Returns the description of a column; the default is Kubernetes' sentence with the JSON path.
 fn described(column: &PrinterColumn) -> String {
     match column.description.as_str() {
         "" => {

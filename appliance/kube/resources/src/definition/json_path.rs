@@ -1,10 +1,10 @@
-//! The part of kubectl's JSONPath that printer columns and selectable fields use: dotted members,
+//! Subset of kubectl's JSONPath for printer columns and selectable fields: dotted members,
 //! `['quoted']` members, `[3]`, `[*]`, `.*` and `[?(@.type=="Ready")]`. A backslash escapes the
 //! next character: `.metadata.labels.example\.org/name`.
 
 use serde_json::Value;
 
-/// A parsed path within the supported subset.
+/// Parsed JSON path of the supported subset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPath {
     steps: Vec<Step>,
@@ -18,7 +18,7 @@ enum Step {
     Where { path: Vec<String>, equals: String, negated: bool },
 }
 
-/// Error: the path is outside the supported subset.
+/// Error: the JSON path does not belong to the supported subset.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the JSON path {path:?} at byte {at}")]
 pub struct InvalidPath {
@@ -30,7 +30,7 @@ impl JsonPath {
     /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     ///
     /// # Errors
-    /// Returns an error with the position if the text is not within the subset.
+    /// Returns an error with the byte offset if the text does not belong to the supported subset.
     pub fn parse(text: &str) -> Result<Self, InvalidPath> {
         let mut steps = Vec::new();
         let mut rest = text;
@@ -45,7 +45,7 @@ impl JsonPath {
         Ok(Self { steps })
     }
 
-    /// Makes the path of a dotted field name without brackets: `involvedObject.kind`.
+    /// Makes a path from field names joined by dots, without brackets: `involvedObject.kind`.
     pub fn dotted(text: &str) -> Self {
         let steps = text.split('.').filter(|part| !part.is_empty());
         Self { steps: steps.map(|part| Step::Member(part.to_owned())).collect() }
@@ -60,7 +60,7 @@ impl JsonPath {
         found
     }
 
-    /// Returns the first value that the path selects.
+    /// Returns the first value that the path selects; `None` if the path selects no value.
     pub fn first<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.find(root).into_iter().next()
     }
@@ -89,7 +89,8 @@ impl Step {
     }
 }
 
-/// Formats a value as kubectl prints it: strings without quotes, everything else as JSON.
+/// Formats a value as kubectl prints it: a string without quotes, null as an empty text, other
+/// values as JSON.
 pub(crate) fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -98,7 +99,8 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
-/// Takes a name, without its backslashes, up to one of `ends`, which is not consumed.
+/// Parses a name up to one of the characters `ends`, and removes escaping backslashes. Returns the
+/// name and the rest of the text, from the end character on.
 fn take_name<'a>(text: &'a str, ends: &[char]) -> Option<(String, &'a str)> {
     let mut name = String::new();
     let mut characters = text.char_indices();

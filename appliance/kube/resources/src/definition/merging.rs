@@ -1,4 +1,4 @@
-//! Merge rules of the fields of a kind, made from its schema on first use.
+//! Merge rules (list types, map types) of the fields of a kind, made from its schema on first use.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::ResourceDefinition;
 use structured_merge::Schema;
 
-/// The merge schema of one definition. A clone is empty, because the cloned definition may get
+/// Cached merge schema of one definition. A clone is empty, because the cloned definition may get
 /// another schema.
 #[derive(Default)]
 pub struct Merging(OnceLock<Arc<Schema>>);
@@ -23,8 +23,8 @@ const ROOT: &str = "Object";
 const METADATA: &str = "ObjectMeta";
 
 impl Merging {
-    /// Returns the merge schema of `schema`, computed once. A kind without a schema, or with an
-    /// unusable one, merges objects field by field and replaces arrays as a whole.
+    /// Returns the merge schema made from `schema` on the first call. Without a usable schema,
+    /// objects are merged field by field, and arrays are replaced as a whole.
     pub(super) fn of(&self, schema: Option<&Arc<schema::Schema>>, kind: &str) -> Arc<Schema> {
         let made = self.0.get_or_init(|| {
             let schema = schema.map(|schema| convert(schema.source()));
@@ -44,8 +44,8 @@ impl ResourceDefinition {
         self.merging.of(self.schema.as_ref(), &self.qualified())
     }
 
-    /// Returns the merge rules of the stored fields: field ownership of all versions uses the
-    /// stored form.
+    /// Returns the merge rules of the stored fields, on which field ownership is based in all
+    /// versions.
     pub(crate) fn stored_merge_schema(&self) -> Arc<Schema> {
         match &self.stored_form {
             Some(form) => form.merge_schema(&self.qualified()),
@@ -65,8 +65,8 @@ fn convert(source: &Value) -> Result<Schema, structured_merge::Unconvertible> {
     Schema::from_openapi(&models, ROOT)
 }
 
-/// Adds apiVersion, kind and metadata to every object, embedded objects included (apiextensions
-/// `pkg/controller/openapi/builder`).
+/// Adds the schemas of apiVersion, kind and metadata to the root and to embedded objects
+/// (apiextensions `pkg/controller/openapi/builder`).
 fn complete(schema: &mut Value, is_object: bool) {
     let Some(fields) = schema.as_object_mut() else { return };
     let inner = fields.iter_mut().filter_map(|(name, value)| match name.as_str() {
@@ -93,7 +93,7 @@ fn complete(schema: &mut Value, is_object: bool) {
     }
 }
 
-/// Merge-relevant part of `meta/v1 ObjectMeta`.
+/// Returns the schema of `meta/v1 ObjectMeta`, limited to types and merge rules.
 fn metadata() -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer" });
@@ -130,7 +130,7 @@ fn metadata() -> Value {
     })
 }
 
-/// `meta/v1 OwnerReference`, which is owned as a whole (atomic).
+/// Returns the schema of `meta/v1 OwnerReference`, whose fields have one common owner (atomic).
 fn owner() -> Value {
     json!({
         "type": "object",

@@ -1,17 +1,17 @@
-//! Immutable snapshot of the kinds that are served.
+//! Registry: immutable snapshot of the served kinds.
 
 use std::sync::Arc;
 
 use super::ResourceDefinition;
 use super::version::preference;
 
-/// Error: two definitions claim the same resource or kind.
+/// Error: two definitions have the same resource or kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot register {0}: its plural or kind is already taken in that group")]
 pub struct Duplicate(pub String);
 
-/// Snapshot of the served kinds. [`crate::Engine::registry`] returns it and replaces it as a whole
-/// when a kind is added, changed or removed.
+/// Snapshot of the served kinds, which [`crate::Engine::registry`] returns. The engine makes a new
+/// snapshot whenever a kind is added, changed or removed.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     served: Vec<Arc<ResourceDefinition>>,
@@ -20,8 +20,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Makes a registry of `definitions`, served in this order. The definitions of one resource
-    /// differ in their version, and one of them is its storage version.
+    /// Makes a registry of `definitions`, in this order. A resource has one definition for each
+    /// version; one of the versions is the storage version.
     ///
     /// # Errors
     /// Returns an error if two resources of a group share a plural or kind, or two definitions
@@ -34,8 +34,8 @@ impl Registry {
         }
     }
 
-    /// Returns this registry with the definitions of kinds added at run time. A definition that
-    /// collides with an existing one is not added but returned as [`Duplicate`].
+    /// Returns this registry with `more` definitions and the new generation number. A definition
+    /// whose resource or kind exists already is not added but returned as [`Duplicate`].
     #[must_use]
     pub fn with(&self, more: Vec<ResourceDefinition>, generation: u64) -> (Self, Vec<Duplicate>) {
         let mut refused = Vec::new();
@@ -57,8 +57,8 @@ impl Registry {
         (registry, refused)
     }
 
-    /// Sets, for each kind, the revision since which objects have their stored form; see
-    /// [`ResourceDefinition::stored_form`].
+    /// Sets the `since` revision of each kind's [`ResourceDefinition::stored_form`] to the result
+    /// of `since`.
     #[must_use]
     pub(crate) fn with_forms_since(mut self, since: impl Fn(&ResourceDefinition) -> u64) -> Self {
         for one in self.served.iter_mut().chain(&mut self.stored) {
@@ -86,32 +86,33 @@ impl Registry {
         })
     }
 
-    /// Returns the same kinds with another generation number. Every change needs another number.
+    /// Returns the same kinds with the generation number `generation`, which must differ after
+    /// every change of the kinds.
     #[must_use]
     pub fn at(mut self, generation: u64) -> Self {
         self.generation = generation;
         self
     }
 
-    /// Number that changes with every change of the served kinds; cached documents are compared by
-    /// it.
+    /// Returns the number of this snapshot, which changes with every change of the served kinds.
+    /// Caches compare the number to detect outdated documents.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns every served version of every resource, in order of registration. In each group, the
-    /// preferred version comes first.
+    /// Returns every served version of every resource. Groups are in order of registration, and the
+    /// preferred version of a group comes first.
     pub fn all(&self) -> &[Arc<ResourceDefinition>] {
         &self.served
     }
 
-    /// Returns every resource once, as its storage definition.
+    /// Returns the definition of the storage version of every resource.
     pub fn resources(&self) -> &[Arc<ResourceDefinition>] {
         &self.stored
     }
 
-    /// Finds a definition by store key, such as `tinkerbell.org/hardware`, which means the storage
-    /// version, or by key and version, such as `tinkerbell.org/hardware@v1alpha1`.
+    /// Finds a definition by resource name. `tinkerbell.org/hardware` returns the storage version;
+    /// `tinkerbell.org/hardware@v1alpha1` returns this version if it is served.
     pub fn by_id(&self, id: &str) -> Option<&Arc<ResourceDefinition>> {
         let (group, plural) = id.split_once('/')?;
         match plural.split_once('@') {
@@ -125,7 +126,7 @@ impl Registry {
         }
     }
 
-    /// Finds a definition by the segments of a request path.
+    /// Finds the served definition for the segments of a request path.
     pub fn by_path(
         &self,
         group: &str,
@@ -137,13 +138,13 @@ impl Registry {
             .find(|one| one.group == group && one.version == version && one.plural == plural)
     }
 
-    /// Returns the kind Namespace, if it is served.
+    /// Returns the definition of Namespace; `None` if the registry has no such kind.
     pub fn namespaces(&self) -> Option<&Arc<ResourceDefinition>> {
         self.stored.iter().find(|one| one.is_namespace)
     }
 }
 
-/// Sorts versions: groups stay in order of registration; inside a group the preferred version comes
+/// Sorts definitions by group, in order of registration, then by version, the preferred version
 /// first.
 fn sort(definitions: &mut [Arc<ResourceDefinition>]) {
     let mut groups: Vec<String> = Vec::new();

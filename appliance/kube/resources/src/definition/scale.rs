@@ -4,14 +4,15 @@
 use schema::FieldError;
 use serde_json::{Value, json};
 
-/// Paths of the replica fields of a scalable object, dotted, from its root.
+/// Dotted paths of the replica fields of a scalable kind, from the object's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
-    /// Path of the desired number, below `.spec`.
+    /// Path of the desired number of replicas, below `.spec`.
     pub spec_replicas: String,
-    /// Path of the observed number, below `.status`.
+    /// Path of the observed number of replicas, below `.status`.
     pub status_replicas: String,
-    /// Path of the label selector in text form, below `.status` or `.spec`.
+    /// Path of the label selector in text form, below `.status` or `.spec`; `None` without a
+    /// selector.
     pub label_selector: Option<String>,
 }
 
@@ -47,8 +48,8 @@ fn number(object: &Value, path: &str) -> Vec<FieldError> {
     vec![FieldError::invalid(path, &json!(value), detail)]
 }
 
-/// Returns the value at `path`. If the value or a parent has another type, returns the message of
-/// `unstructured.NestedInt64` and similar functions.
+/// Returns the value at `path`; `None` if missing. If the value or a parent has another type,
+/// returns upstream's error message (`unstructured.NestedInt64` and similar functions).
 fn at<'a>(
     object: &'a Value,
     path: &str,

@@ -1,5 +1,4 @@
-//! The form in which the objects of a kind are stored, independent of the version in which they are
-//! written.
+//! Stored form of a kind's objects, which is the same for all versions in which clients write.
 
 use std::sync::Arc;
 
@@ -8,21 +7,21 @@ use serde_json::Value;
 use super::Merging;
 use schema::Schema;
 
-/// The fields of stored objects, which are the fields of the storage version. For a compiled-in
-/// kind with several versions, the schema is a superset of all versions. A write in one version
-/// therefore loses no field of another version.
+/// Schema of stored objects: that of the storage version. A compiled-in kind with several versions
+/// has the fields of all versions, so that a write in one version loses no field of another.
 #[derive(Clone)]
 pub struct StoredForm {
     schema: Arc<Schema>,
-    /// Merge rules of the fields; shared by the versions of the kind.
+    /// Merge rules of the stored fields, shared by the versions of the kind.
     merging: Arc<Merging>,
-    /// Store revision since which objects are written in this form. An older object is converted on
+    /// Store revision of the last change of the schema. An object written earlier is converted on
     /// every read: unknown fields are dropped, new defaults are added.
     since: u64,
 }
 
 impl StoredForm {
-    /// Makes the form that `schema` describes, for objects written after `since`.
+    /// Makes the stored form with the fields of `schema`. Objects written after the revision
+    /// `since` already have this form.
     pub fn new(schema: Arc<Schema>, since: u64) -> Self {
         Self { schema, merging: Arc::default(), since }
     }
@@ -38,12 +37,14 @@ impl StoredForm {
         &self.schema
     }
 
-    /// Returns true for an object that was written at `revision`, after the schema took effect.
+    /// Returns true if an object written at `revision` has this form, that is, was written after
+    /// `since`.
     pub fn is_current(&self, revision: u64) -> bool {
         revision > self.since
     }
 
-    /// Converts a stored object to this form (apiextensions `schemaCoercingDecoder`).
+    /// Converts an older stored object to this form: drops unknown fields, adds defaults
+    /// (apiextensions `schemaCoercingDecoder`).
     pub fn complete(&self, object: &mut Value) {
         self.schema.prune_quietly(object);
         self.schema.default(object);

@@ -7,11 +7,12 @@ use serde_json::Value;
 /// A value of an object that no other object of its kind may have, in any namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UniqueValue {
-    /// Name of the value's category, such as `MAC address`.
+    /// Category of the value, such as `MAC address`, for messages. Values of different categories
+    /// never conflict.
     pub what: &'static str,
-    /// The value in canonical form.
+    /// Value in canonical form, so that equal values are equal texts.
     pub value: String,
-    /// Path of the field with the value.
+    /// Path of the field that contains the value, for messages.
     pub field: String,
 }
 

@@ -1,9 +1,10 @@
-//! The controller manager's work for the API server: deletes objects whose owners are gone, empties
-//! terminating namespaces, creates the default objects of new namespaces, and deletes old records.
+//! Garbage collector, with the tasks of kube-controller-manager: it deletes objects whose owners
+//! are gone, empties terminating namespaces, creates default objects of new namespaces, and deletes
+//! expired records.
 //!
 //! One task reads every change and keeps an index of owners. A change results in [`Work`] items,
-//! done in small concurrent transactions, so no writer waits long. The index need not survive a
-//! restart: the next start reads all objects once and computes the same work.
+//! which are small concurrent transactions, so that no writer waits long. The index is only in
+//! memory: at each start, all objects are read once.
 
 mod expiry;
 mod graph;
@@ -35,21 +36,22 @@ use crate::status_error::{StatusError, failed};
 const AT_ONCE: usize = 16;
 /// Delay after a failure before all objects are read again.
 const RETRY: Duration = Duration::from_secs(5);
-/// Interval of the checks for expired records and for owned objects of kinds added since.
+/// Interval of the checks for expired records, and for new kinds, after which owned objects are
+/// queued again.
 const TICK: Duration = Duration::from_secs(30);
 
-/// Work item. After it is done, the known changes require no further work on its subject.
+/// Work item of the collector; each variant contains the object or namespace to process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// An object whose owners may be gone.
+    /// Object to delete if its owners are gone.
     Dependent(Key),
-    /// An owner that waits until its dependents are deleted.
+    /// Owner in foreground deletion, to remove after its dependents are deleted.
     Foreground(Key),
-    /// An owner that waits until its dependents no longer refer to it.
+    /// Owner in orphaning deletion, to remove after its dependents no longer refer to it.
     Orphaning(Key),
-    /// A namespace that is terminating.
+    /// Terminating namespace, whose objects are to be deleted.
     Ending(String),
-    /// An active namespace that may lack default objects.
+    /// Active namespace, which may lack default objects.
     Beginning(String),
 }
 
@@ -60,12 +62,14 @@ pub struct Collector {
     /// Default objects of every namespace, each with its resource.
     defaults: Vec<(String, Value)>,
     graph: Graph,
-    /// Revision of the last change that was processed. Objects read by a survey may be newer.
+    /// Revision of the last processed change. Objects read by [`Self::survey`] may be newer.
     seen: u64,
     expiries: Expiries,
-    /// Terminating namespaces: a change in one of them may complete its deletion.
+    /// Names of terminating namespaces. A change of an object in such a namespace queues
+    /// [`Work::Ending`].
     ending: BTreeSet<String>,
-    /// True if a namespace that starts to terminate is left alone for five seconds.
+    /// True to wait five seconds before a terminating namespace is emptied; see
+    /// [`Self::hesitating`].
     hesitates: bool,
     queue: Queue,
     /// Generation of the registry at which all owned objects were last queued.
@@ -73,8 +77,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Makes a collector over `engine`. `defaults` are the default objects of every namespace, each
-    /// with its resource (`/serviceaccounts`); missing ones are created.
+    /// Makes a collector for `engine`. `defaults` are objects that every namespace gets, each with
+    /// its resource (`/serviceaccounts`).
     pub fn new(engine: Engine, defaults: Vec<(String, Value)>) -> Self {
         Self {
             engine,
@@ -89,10 +93,9 @@ impl Collector {
         }
     }
 
-    /// Leaves a namespace that starts to terminate alone for five seconds, as upstream's namespace
-    /// controller does (`namespaceDeletionGracePeriod`). The box itself does not need this delay.
-    /// But some clients remove the namespace's finalizer themselves, and fail if it is already
-    /// gone.
+    /// Makes the collector wait five seconds before it empties a terminating namespace, as upstream
+    /// does (`namespaceDeletionGracePeriod`). Some clients remove the namespace's finalizer
+    /// themselves and fail if the finalizer is already gone.
     #[must_use]
     pub fn hesitating(mut self) -> Self {
         self.hesitates = true;
@@ -119,7 +122,8 @@ impl Collector {
         }
     }
 
-    /// Reads all objects once, then follows the changes. Returns the error that ended the loop.
+    /// Reads all objects once, then processes changes and due work until an error, which is
+    /// returned.
     async fn follow(&mut self) -> Result<(), StatusError> {
         let mut watch = self.survey().await?;
         let mut tick = tokio::time::interval(TICK);
@@ -140,7 +144,7 @@ impl Collector {
         }
     }
 
-    /// Reads all existing objects; returns the watch of later changes.
+    /// Rebuilds the index from all stored objects. Returns a watch of the later changes.
     pub(super) async fn survey(&mut self) -> Result<Watch, StatusError> {
         let engine = self.engine.clone();
         let revision = engine.revision();
@@ -279,7 +283,7 @@ impl Collector {
         self.queue.push(work, Instant::now());
     }
 
-    /// Does a batch of due work; retries failed items later.
+    /// Processes a batch of due work items. A failed item is retried after five seconds.
     async fn work(&mut self) {
         let batch = self.queue.take(Instant::now());
         let this = &*self;
@@ -302,7 +306,7 @@ impl Collector {
         self.queue.gather(Instant::now());
     }
 
-    /// Does one work item. Returns true if the item must run again at once.
+    /// Processes one work item. Returns true if the item must be queued again at once.
     pub(super) async fn one(&self, work: &Work) -> Result<bool, StatusError> {
         let engine = &self.engine;
         match work {
@@ -338,14 +342,14 @@ impl Collector {
         }
     }
 
-    /// Returns the uid of an owner whose last change was processed, so its dependents are known.
-    /// Another owner is skipped: its later change queues this work again.
+    /// Returns the uid of the owner `key` if its last change was processed, so that its dependents
+    /// are known. Otherwise `None`: the pending change queues the same work again.
     fn settled(&self, key: &Key) -> Result<Option<String>, StatusError> {
         let found = self.find(key)?.filter(|(revision, _)| *revision <= self.seen);
         Ok(found.map(|(_, uid)| uid))
     }
 
-    /// Returns revision and uid of an object.
+    /// Returns revision and uid of a stored object; `None` if the object does not exist.
     fn find(&self, key: &Key) -> Result<Option<(u64, String)>, StatusError> {
         let stored = self.engine.inner.store.get(key);
         let stored = stored.map_err(|error| failed("read an object", &error))?;

@@ -13,9 +13,9 @@ use crate::crds::{FINALIZER, RESOURCE, status};
 use crate::object::{finalizers, is_deleting, meta, metadata_mut};
 use crate::status_error::{Reason, StatusError};
 
-/// Objects read per page.
+/// Number of objects per page of a list.
 const PAGE: usize = 200;
-/// Maximum concurrent deletes, so that deletes share commits.
+/// Maximum concurrent deletes, which share commits of the store.
 const AT_ONCE: usize = 16;
 /// Delay before the next check of a definition whose objects still wait for finalizers.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -31,8 +31,8 @@ pub async fn run(engine: Engine) {
     }
 }
 
-/// Processes all deleted definitions once, and again after each write that marks a definition for
-/// deletion.
+/// Processes all definitions in deletion, and again after each write of such a definition; every
+/// second while objects remain. Ends with an error.
 async fn follow(engine: &Engine) -> Result<(), StatusError> {
     let mut watch = begin(engine).await?;
     loop {
@@ -50,18 +50,18 @@ async fn follow(engine: &Engine) -> Result<(), StatusError> {
     }
 }
 
-/// Watches later writes only: the first sweep reads all existing definitions.
+/// Starts a watch of later writes of definitions; [`sweep`] reads the existing definitions.
 async fn begin(engine: &Engine) -> Result<ObjectWatch, StatusError> {
     let options = WatchOptions { initial: InitialEvents::Skip, ..WatchOptions::default() };
     engine.watch(RESOURCE, None, options).await
 }
 
-/// Returns true if the definition is deleted and its objects still have to be deleted.
+/// Returns true if the definition is in deletion and still has the cleanup finalizer.
 fn is_ending(crd: &Value) -> bool {
     is_deleting(crd) && finalizers(crd).any(|one| one == FINALIZER)
 }
 
-/// Checks every deleted definition once. Returns true if one of them has to wait.
+/// Processes every definition in deletion once. Returns true if objects of any of them remain.
 async fn sweep(engine: &Engine) -> Result<bool, StatusError> {
     let mut waiting = false;
     for crd in engine.list(RESOURCE, None, ListOptions::default()).await?.items {
@@ -76,7 +76,8 @@ async fn sweep(engine: &Engine) -> Result<bool, StatusError> {
     Ok(waiting)
 }
 
-/// Deletes the objects of the kind. Returns true if none remain.
+/// Deletes the objects of the definition's kind. Returns true if no object remains; objects with
+/// finalizers remain.
 async fn empty(engine: &Engine, crd: &Value) -> Result<bool, StatusError> {
     let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
     let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));

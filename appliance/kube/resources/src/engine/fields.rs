@@ -1,5 +1,5 @@
-//! Conversion of a client's object to the stored object by the kind's schema: unknown fields are
-//! reported and dropped, defaults are filled in, and the whole object is checked.
+//! Processing of a client's object by the kind's schema: unknown fields are reported and dropped,
+//! defaults are added, and the object is validated.
 
 use serde_json::Value;
 
@@ -10,15 +10,15 @@ use crate::object::{MAX_WARNINGS, Warnings, bytes, metadata_mut};
 use crate::status_error::{Reason, StatusError};
 use schema::{FieldError, Findings, Mistake};
 
-/// Handling of a write with unknown or duplicate fields (`fieldValidation`).
+/// Handling of unknown and duplicate fields in a write (`fieldValidation`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// Drops such fields silently.
+    /// Drops unknown and duplicate fields silently.
     #[default]
     Ignore,
-    /// Drops such fields, and warns the client.
+    /// Drops unknown and duplicate fields, and warns the client.
     Warn,
-    /// Refuses the whole write.
+    /// Refuses a write with unknown or duplicate fields.
     Strict,
 }
 
@@ -29,22 +29,22 @@ pub struct FieldValidation {
     pub strictness: Strictness,
     /// Mistakes found by the body parser, such as `duplicate field "spec.x"`.
     pub found: Vec<String>,
-    /// Collector of the warnings to the client.
+    /// Warnings for the client, which the write adds to.
     pub warnings: Warnings,
 }
 
-/// Form of a request body, which determines the wording of a refusal.
+/// Form of a request body, which determines the error message and the handling of null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Body {
-    /// Body is a whole object.
+    /// Whole object, of a create or update.
     Whole,
-    /// Body is a patch, already applied.
+    /// Patch, already applied to the stored object.
     Patch,
-    /// Body is an apply configuration, already merged.
+    /// Apply configuration, already merged into the stored object.
     Apply,
 }
 
-/// Fields of `metadata` (apimachinery `meta/v1 ObjectMeta`).
+/// Known fields of `metadata` (apimachinery `meta/v1 ObjectMeta`).
 const METADATA: [&str; 15] = [
     "name",
     "generateName",
@@ -63,13 +63,13 @@ const METADATA: [&str; 15] = [
     "managedFields",
 ];
 
-/// Drops fields that the kind does not have, with the strictness the client requested. A field
-/// known only to the stored form of `old`, not to the request's version, keeps its value. A field
-/// known only to the request's version is not stored, and the client is warned.
+/// Drops unknown fields, with the strictness that the client requested. A field of `old` that only
+/// the stored form has keeps its value. A field that only the request's version has is dropped with
+/// a warning.
 ///
 /// # Errors
-/// 400 (422 for a patch) if metadata has a field of the wrong type, or if strict validation fails.
-/// The check covers embedded objects.
+/// 400 (422 for a patch) if metadata, also of an embedded object, has a field of the wrong type, or
+/// if strict validation fails.
 pub(in crate::engine) fn prune(
     definition: &ResourceDefinition,
     object: &mut Value,
@@ -121,8 +121,8 @@ pub(in crate::engine) fn prune(
     Ok(())
 }
 
-/// Drops fields that the request's version has and the stored version lacks: the next read would
-/// lose them. Returns a warning for each.
+/// Drops fields that the request's version has and the stored form has not, because the next read
+/// would drop them. Returns a warning for each, at most [`MAX_WARNINGS`].
 pub(in crate::engine) fn prune_unstored(
     definition: &ResourceDefinition,
     object: &mut Value,
@@ -134,7 +134,8 @@ pub(in crate::engine) fn prune_unstored(
     dropped.into_iter().take(MAX_WARNINGS).map(told).collect()
 }
 
-/// Returns the first error for which upstream's decoders would reject the metadata.
+/// Returns the first error for which upstream's decoders would reject the object's metadata; `None`
+/// if the metadata are valid.
 fn malformed(definition: &ResourceDefinition, object: &Value) -> Option<String> {
     let own = object.get("metadata").and_then(schema::metadata_misfit);
     own.or_else(|| {
@@ -155,15 +156,16 @@ fn unknown_metadata(object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Returns 400 in the words of Go's decoder.
+/// Returns 400 for an object that Go's decoder cannot read, with upstream's message and the reason
+/// `why`.
 pub(crate) fn undecodable(definition: &ResourceDefinition, why: &str) -> StatusError {
     let (kind, version) = (&definition.kind, &definition.version);
     let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}");
     StatusError::new(Reason::BadRequest, message)
 }
 
-/// Fills in fields that the client omitted, by the schema. A null value counts as omitted, except
-/// in an apply: there, null means that the field is to be null.
+/// Adds the schema's defaults for omitted fields. A null value counts as omitted, except in an
+/// apply, where null sets the field to null.
 pub(in crate::engine) fn fill_in(definition: &ResourceDefinition, object: &mut Value, body: Body) {
     match definition.schema.as_ref().filter(|_| !definition.native) {
         Some(schema) if body == Body::Apply => schema.fill_in(object),
@@ -172,15 +174,16 @@ pub(in crate::engine) fn fill_in(definition: &ResourceDefinition, object: &mut V
     }
 }
 
-/// Converts an otherwise complete object to the stored form of its kind.
+/// Calls the kind's `prepare` function, if there is one, which converts the object to the stored
+/// form.
 pub(in crate::engine) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
     if let Some(prepare) = &definition.prepare {
         prepare(object);
     }
 }
 
-/// Returns all mistakes in a completed object; a mistake that `old` already had becomes a warning.
-/// The kind's own rules run only if all fields have the right type.
+/// Returns all mistakes in an object with defaults; mistakes that `old` also has become warnings.
+/// The kind's `validate` function runs only if all fields have the right type.
 ///
 /// # Errors
 /// 400 for a field of the wrong type in one of Kubernetes' own kinds, which upstream decodes into
@@ -227,9 +230,8 @@ fn illegal_base64(at: usize) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-/// Returns the mistake in the words of Go's JSON decoder, if a field has another JSON type than its
-/// kind requires. Formats are checked elsewhere, because a message about a format would show the
-/// value.
+/// Returns the message of Go's JSON decoder for a field of the wrong JSON type; `None` for other
+/// mistakes. Formats are checked elsewhere, because their messages would show the value.
 fn mismatch(definition: &ResourceDefinition, error: &FieldError) -> Option<String> {
     if error.mistake != Mistake::TypeInvalid {
         return None;

@@ -12,10 +12,10 @@ use stdx::json::has_paths_within;
 
 /// Maximum total annotations of one object, keys and values, in bytes (Kubernetes' limit).
 pub const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
-/// Maximum finalizers, and maximum owners, of one object.
+/// Maximum finalizers and maximum owner references of one object.
 pub const MAX_LISTED: usize = 64;
 
-/// Fields that only the engine writes; a client's value is replaced by the stored value.
+/// Metadata fields that only the engine writes; a client's value is replaced by the stored value.
 const OURS: [&str; 6] = [
     "uid",
     "creationTimestamp",
@@ -25,14 +25,15 @@ const OURS: [&str; 6] = [
     "resourceVersion",
 ];
 
-/// Deprecated fields that are not stored.
+/// Deprecated metadata fields, which are not stored.
 const DROPPED: [&str; 1] = ["selfLink"];
 
-/// Fields for which an empty value equals an omitted field.
+/// Metadata fields whose empty value means the same as an omitted field.
 const OMITTED_EMPTY: [&str; 5] =
     ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
 
-/// Refuses an object or metadata that is not a JSON object, and values nested too deep.
+/// Checks that the object and its metadata are JSON objects, and that depth and path lengths are
+/// within [`crate::object::MAX_DEPTH`] and [`MAX_PATH_BYTES`].
 pub fn check_shape(object: &Value) -> Result<(), StatusError> {
     let wrong = |meta: &Value| !meta.is_object() && !meta.is_null();
     if !object.is_object() || object.get("metadata").is_some_and(wrong) {
@@ -97,8 +98,9 @@ pub fn check_identity(
     Ok(())
 }
 
-/// Returns the error for another version or kind than the path's, in upstream's words (apiserver
-/// `endpoints/handlers/create.go`, apiextensions `registry/customresource/validator.go`).
+/// Returns the error for an `apiVersion` or `kind` that differs from the path's, with upstream's
+/// message (apiserver `endpoints/handlers/create.go`, apiextensions
+/// `registry/customresource/validator.go`).
 fn wrong_type(
     definition: &ResourceDefinition,
     object: &Value,
@@ -127,8 +129,8 @@ fn wrong_type(
     }
 }
 
-/// Removes metadata that clients cannot set on a new object, and null or empty values, which
-/// clients write for omitted fields.
+/// Removes metadata that clients cannot set, and null or empty values, which clients write for
+/// omitted fields.
 pub fn clear(object: &mut Value) {
     let metadata = metadata_mut(object);
     for field in OURS.iter().chain(&DROPPED) {
@@ -143,7 +145,7 @@ pub fn clear(object: &mut Value) {
     });
 }
 
-/// Restores the stored values of the fields that only the engine writes.
+/// Replaces the client's values of fields that only the engine writes by the values in `old`.
 pub fn carry_over(old: &Value, new: &mut Value) {
     clear(new);
     let metadata = metadata_mut(new);
@@ -154,8 +156,7 @@ pub fn carry_over(old: &Value, new: &mut Value) {
     }
 }
 
-/// Checks the syntax of a name. The base of a generated name may end with a dash, unlike a whole
-/// name.
+/// Checks the syntax of a name. A `generateName`, unlike a name, may end with a dash.
 pub fn name_errors(definition: &ResourceDefinition, field: &str, name: &str) -> Vec<FieldError> {
     let base = if field == GENERATE_NAME { name.trim_end_matches('-') } else { name };
     // The appended suffix makes a trailing dash valid.
@@ -172,10 +173,11 @@ pub fn name_errors(definition: &ResourceDefinition, field: &str, name: &str) -> 
     mistakes.into_iter().map(make).collect()
 }
 
-/// Path of the base of a generated name.
+/// Path of the field `generateName`, the beginning of a generated name.
 pub const GENERATE_NAME: &str = "metadata.generateName";
 
-/// Checks immutable values: those of `old` that `new`, as the client wrote it, does not omit.
+/// Checks that the client's object `new` does not change immutable metadata of `old`. Omitted
+/// fields pass.
 pub fn check_fixed(old: &Value, new: &Value) -> Vec<FieldError> {
     let deleting = is_deleting(old);
     let fixed =
@@ -192,8 +194,8 @@ pub fn check_fixed(old: &Value, new: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Checks labels, annotations, finalizers and owners, in the words of `k8s.io/apimachinery`
-/// `pkg/api/validation/objectmeta.go`.
+/// Checks labels, annotations, finalizers and owner references, with the messages of
+/// `k8s.io/apimachinery` `pkg/api/validation/objectmeta.go`.
 pub fn check(
     definition: &ResourceDefinition,
     old: Option<&Value>,
@@ -294,9 +296,9 @@ fn check_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldE
     }
 }
 
-/// Kubernetes' own kinds accept a finalizer without a domain only if Kubernetes defines it
-/// (`pkg/apis/core/validation`, `validateKubeFinalizerName`). CustomResourceDefinitions accept any.
-/// Finalizers that the object already has stay.
+/// Checks the finalizers of Kubernetes' own kinds: a finalizer without a domain must be defined by
+/// Kubernetes (`pkg/apis/core/validation`, `validateKubeFinalizerName`). Finalizers of `old` and of
+/// CustomResourceDefinitions are not checked.
 fn check_native_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldError>) {
     if object["kind"] == "CustomResourceDefinition" {
         return;

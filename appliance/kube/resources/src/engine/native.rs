@@ -1,5 +1,5 @@
-//! Times and integers of Kubernetes' own kinds, as Go's decoder reads them. A typed client decodes
-//! a list as a whole, so one undecodable value makes the whole list unreadable.
+//! Times and integers of Kubernetes' own kinds, in the form that Go's decoder can read. A typed Go
+//! client cannot read a list at all if one value in the list is invalid.
 
 use go_text::quoted;
 use jiff::Timestamp;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::definition::ResourceDefinition;
 
-/// Fields of type `meta/v1 MicroTime`; every other time is `meta/v1 Time`. Both have the same
-/// OpenAPI format.
+/// Names of the fields of type `meta/v1 MicroTime`; other times are `meta/v1 Time`. The OpenAPI
+/// format does not distinguish the two types.
 const MICRO_TIMES: [&str; 4] = ["acquireTime", "eventTime", "lastObservedTime", "renewTime"];
 const TIME_LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 const MICRO_TIME_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
-/// Digits of a nanosecond; further digits of a fraction are ignored.
+/// Maximum fraction digits of a second (nanoseconds); further digits are ignored.
 const NANO_DIGITS: usize = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,8 @@ impl Form {
         }
     }
 
-    /// Returns the value as Go writes it. The type check handles values of another JSON type.
+    /// Returns the value as Go writes it; `None` if no change is needed. Values of another JSON
+    /// type pass here and fail the type check.
     fn canonical(self, value: &Value) -> Result<Option<Value>, String> {
         match (self, value) {
             (Self::Time | Self::MicroTime, Value::String(text)) => {
@@ -56,17 +57,18 @@ impl Form {
     }
 }
 
-/// Returns true if objects of the kind have times or integers.
+/// Returns true if the schema `node` contains a time or an integer. `name` is the field's name.
 pub(in crate::engine) fn has_forms(node: &Node, name: &str) -> bool {
     let fields = || node.properties().iter().any(|(name, below)| has_forms(below, name));
     let items = || node.items().is_some_and(|items| has_forms(items, ""));
     Form::of(node, name).is_some() || fields() || items()
 }
 
-/// Rewrites every time as Go writes it: in UTC, with the number of digits of its type.
+/// Rewrites every time as Go does: in UTC, without a fraction (`Time`) or with six fraction digits
+/// (`MicroTime`).
 ///
 /// # Errors
-/// Returns the decoder's message about the first value that Go cannot read.
+/// Returns the message of Go's decoder about the first value that Go cannot read.
 pub(in crate::engine) fn canonical(
     definition: &ResourceDefinition,
     object: &mut Value,
@@ -128,8 +130,8 @@ fn told(
     format!("json: cannot unmarshal number {value} into Go struct field {place} of type {why}")
 }
 
-/// Returns the name that Go's JSON decoder gives to a field: struct fields only, without map keys
-/// and list indexes.
+/// Returns the name of a field in messages of Go's JSON decoder: kind and struct fields, without
+/// map keys and list indexes.
 pub(in crate::engine) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
     let mut named = definition.kind.clone();
     let mut node = definition.schema.as_ref().map(|schema| schema.root());
@@ -191,8 +193,8 @@ fn time_text(time: Timestamp, is_micro: bool) -> String {
     }
 }
 
-/// Reads a time as Go's `time.Parse` does, by the layout of `Time` or of `MicroTime`. The latter
-/// requires exactly six decimal digits.
+/// Parses a time as Go's `time.Parse` does, by the layout of `Time`, or of `MicroTime` (exactly six
+/// fraction digits) if `is_micro`. The error is Go's message.
 fn read_time(text: &str, is_micro: bool) -> Result<Timestamp, String> {
     let layout = if is_micro { MICRO_TIME_LAYOUT } else { TIME_LAYOUT };
     let whole = quoted(text);
@@ -239,13 +241,13 @@ fn read_time(text: &str, is_micro: bool) -> Result<Timestamp, String> {
     offset.to_timestamp(civil).map_err(|_| out_of_range("year"))
 }
 
-/// Returns the text of a time from its fraction on.
+/// Returns the part of a time after the seconds: fraction and time zone.
 fn behind_seconds(text: &str) -> &str {
     const SECONDS_END: usize = "2006-01-02T15:04:05".len();
     text.get(SECONDS_END..).unwrap_or_default()
 }
 
-/// Reader of the rest of a time's text.
+/// Parser of a time's text; `rest` is the unparsed part.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -264,7 +266,8 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Reads the digits after a point; returns their count and their value in nanoseconds.
+    /// Parses the fraction of a second, after a point or comma. Returns the number of digits, and
+    /// nanoseconds; `None` if there is no fraction.
     fn fraction(&mut self) -> Option<(usize, i32)> {
         let behind = self.rest.strip_prefix(['.', ','])?;
         let digits = behind.bytes().take_while(u8::is_ascii_digit).count();

@@ -17,19 +17,19 @@ use schema::FieldError;
 
 /// Field manager of the box's own writes.
 pub const BOX_MANAGER: &str = "tinbox";
-/// Longest name of a field manager in bytes (Kubernetes' limit).
+/// Maximum bytes of a field manager's name (Kubernetes' limit).
 pub const MAX_MANAGER: usize = 128;
-/// Longest name of a subresource in an entry, in bytes (Kubernetes' limit).
+/// Maximum bytes of a subresource's name in a `managedFields` entry (Kubernetes' limit).
 const MAX_SUBRESOURCE: usize = 256;
 
-/// Ownership rules for one write.
+/// Data by which one write updates field ownership.
 pub(in crate::engine) struct Ownership {
     api_version: String,
     kind: String,
     subresource: &'static str,
-    /// Merge rules of each served version; all use the stored form.
+    /// Merge rules of the stored fields, by `apiVersion` of each served version.
     schemas: BTreeMap<String, Arc<Schema>>,
-    /// Merge rules of the request's version, if its fields differ from those of stored objects.
+    /// Merge rules of the request's version; `None` if its fields are the stored fields.
     request: Option<Arc<Schema>>,
     definition: Arc<ResourceDefinition>,
     reset: Set,
@@ -38,7 +38,8 @@ pub(in crate::engine) struct Ownership {
 }
 
 impl Ownership {
-    /// Makes the rules for a write at `place`. `registry` lists the other versions of the resource.
+    /// Makes the ownership data for a write at `place`. `registry` has the other versions of the
+    /// resource.
     pub(in crate::engine) fn of(
         registry: &Registry,
         place: &Place,
@@ -99,7 +100,9 @@ impl Ownership {
         }
     }
 
-    /// Merges `config` into `old`; without `old`, creates the object.
+    /// Merges the apply configuration `config` into `old`, and returns the merged object; a new
+    /// object if `old` is `None`. `force` takes over fields of other managers instead of a
+    /// conflict.
     pub(in crate::engine) fn apply(
         &self,
         old: Option<&Value>,
@@ -119,7 +122,7 @@ impl Ownership {
     }
 }
 
-/// Kind of failure without its values, which must not reach the log.
+/// Log form of an apply error, without the values of the object, which may be secret.
 struct Excerpt<'a>(&'a ApplyError);
 
 impl std::fmt::Display for Excerpt<'_> {
@@ -151,7 +154,7 @@ fn refusal(refused: ApplyError) -> StatusError {
     }
 }
 
-/// Replaces the managed fields of `new` by the result of an apply.
+/// Sets `managedFields` of `new` to `managed`, the result of an apply.
 pub(in crate::engine) fn replace(old: &Value, new: &mut Value, managed: Value) {
     let metadata = metadata_mut(new);
     if managed.is_null() {
@@ -162,7 +165,8 @@ pub(in crate::engine) fn replace(old: &Value, new: &mut Value, managed: Value) {
     keep_times(old, new);
 }
 
-/// Restores the managed fields of `old` if the write changed only their times.
+/// Restores `managedFields` of `old` if the write changed only the times in `managedFields`, so
+/// that a write without effect creates no new revision.
 fn keep_times(old: &Value, new: &mut Value) {
     let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned();
     let (Some(before), Some(after)) = (entries(old), entries(new)) else { return };
@@ -179,7 +183,7 @@ fn keep_times(old: &Value, new: &mut Value) {
     metadata_mut(new).insert("managedFields".to_owned(), Value::Array(before));
 }
 
-/// Returns true if two objects are equal except for their managed fields.
+/// Returns true if two objects are equal except for `managedFields`.
 fn same_beside(one: &Value, other: &Value) -> bool {
     let differs = |one: &Value, other: &Value, skipped: &str| {
         let fields = |value: &Value| value.as_object().map_or(0, serde_json::Map::len);
@@ -191,7 +195,7 @@ fn same_beside(one: &Value, other: &Value) -> bool {
         && !differs(&one["metadata"], &other["metadata"], "managedFields")
 }
 
-/// Checks the managed fields that a client writes itself (apimachinery
+/// Checks `managedFields` that a client sends (apimachinery
 /// `meta/v1/validation.ValidateManagedFields`).
 pub(in crate::engine) fn check(object: &Value, errors: &mut Vec<FieldError>) {
     let entries = object["metadata"]["managedFields"].as_array();

@@ -1,10 +1,10 @@
-//! Bytes in JSON: base64 as Go's `encoding/json` accepts it.
+//! Decoder for bytes in JSON: base64, with the leniency of Go's `encoding/json`.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-/// Go ignores trailing bits that belong to no byte.
+/// Base64 decoder that ignores unused trailing bits, as Go's decoder does.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
@@ -24,8 +24,7 @@ pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
     })
 }
 
-/// Returns the offset at which invalid base64 becomes invalid (Go's `encoding/base64`,
-/// `decodeQuantum`).
+/// Returns the offset that Go reports for invalid base64 (Go's `encoding/base64`, `decodeQuantum`).
 fn gives_up(bytes: &[u8]) -> usize {
     for (number, quantum) in bytes.chunks(4).enumerate() {
         let start = number * 4;

@@ -2,25 +2,25 @@
 
 use uuid::Uuid;
 
-/// Longest object name in bytes.
+/// Maximum bytes of an object's name.
 pub const MAX_NAME: usize = 253;
-/// Longest label value, label name and namespace name in bytes.
+/// Maximum bytes of a label value, a label name and a namespace's name.
 pub const MAX_LABEL: usize = 63;
-/// Number of random characters after a `generateName` base.
+/// Number of random characters after the base of a generated name.
 pub const SUFFIX: usize = 5;
-/// Longest part of a `generateName` base that is kept, so that the whole fits into a label.
+/// Maximum bytes of a `generateName` that are used, so that the generated name fits into a label.
 pub const MAX_BASE: usize = MAX_LABEL - SUFFIX;
 
 /// Alphabet of random suffixes. It has no vowels and no ambiguous characters, so that no suffix
 /// forms a word.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// RFC 1123 subdomain: labels joined by dots, 1 to 253 bytes.
+/// Returns true if `text` is an RFC 1123 subdomain: labels joined by dots, 1 to 253 bytes.
 pub fn subdomain(text: &str) -> bool {
     text.len() <= MAX_NAME && text.split('.').all(label_of_any_length)
 }
 
-/// `base`, cut so that the whole stays a label, and five random characters.
+/// Returns `base`, cut to [`MAX_BASE`] bytes, followed by five random characters.
 pub fn generate(base: &str) -> String {
     let mut end = base.len().min(MAX_BASE);
     while !base.is_char_boundary(end) {

@@ -1,14 +1,13 @@
-//! Special rules of Namespace objects: finalizers in `spec`, changed only through `/finalize`, and
-//! a phase derived from the deletion.
+//! Special rules of Namespace objects: finalizers in `spec`, which only `/finalize` can change.
 
 use serde_json::{Value, json};
 
 use super::metadata_mut;
 
-/// Finalizer that stays until the namespace is empty.
+/// Finalizer in `spec` that stays until the namespace is empty.
 pub(crate) const KUBERNETES: &str = "kubernetes";
 
-/// Adds the finalizer to a new namespace, so that its contents are deleted first.
+/// Adds the finalizer `kubernetes` to a new namespace, so that its objects are deleted before it.
 pub(crate) fn begin(object: &mut Value) {
     // The type check refuses a `spec` of another type.
     let spec = &object["spec"];
@@ -24,7 +23,8 @@ pub(crate) fn begin(object: &mut Value) {
     object["spec"]["finalizers"] = json!(finalizers);
 }
 
-/// Sets the namespace's own name as a label, so that selectors can match it.
+/// Sets the label `kubernetes.io/metadata.name` to the namespace's name, so that selectors can
+/// match the name.
 pub(crate) fn label(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let labels = metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
@@ -35,7 +35,7 @@ pub(crate) fn label(object: &mut Value) {
     }
 }
 
-/// Copies the namespace's own finalizers from `source`.
+/// Replaces `spec.finalizers` by those of `source`.
 pub(crate) fn take_finalizers(object: &mut Value, source: &Value) {
     let finalizers = source["spec"]["finalizers"].as_array().filter(|list| !list.is_empty());
     let takes_them = object["spec"].is_object() || object["spec"].is_null();

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum warnings of one response. A body with a million unknown fields does not need a longer
-/// response.
+/// Maximum warnings in one response, even for a body with a million unknown fields.
 pub const MAX_WARNINGS: usize = 64;
 
-/// Warnings to the client beside the response; clones share them.
+/// Warnings to the client (`Warning` headers of the response); clones share one list.
 #[derive(Debug, Clone, Default)]
 pub struct Warnings(Arc<Mutex<Vec<String>>>);
 

@@ -7,7 +7,7 @@ use crate::definition::ResourceDefinition;
 use crate::definition::json_path::{JsonPath, printed};
 use crate::status_error::StatusError;
 
-/// A field selector: every requirement must match. The default selects all objects.
+/// Field selector, all of whose requirements must match. The default selects all objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSelector(Vec<FieldRequirement>);
 
@@ -24,7 +24,7 @@ impl FieldSelector {
     /// is escaped with a backslash.
     ///
     /// # Errors
-    /// 400 with the part that cannot be parsed.
+    /// 400 for an invalid selector, with the part that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, StatusError> {
         let parts = split_unescaped(text);
         if parts.len() > MAX_REQUIREMENTS {
@@ -34,14 +34,14 @@ impl FieldSelector {
         parts.map(|part| requirement(text, part)).collect::<Result<Vec<_>, _>>().map(Self)
     }
 
-    /// Makes the selector of one object by name.
+    /// Makes a selector for the objects with the name `name`.
     pub fn name(name: &str) -> Self {
         let field = "metadata.name".to_owned();
         let path = JsonPath::dotted(&field);
         Self(vec![FieldRequirement { field, path, value: name.to_owned(), equal: true }])
     }
 
-    /// Checks that the kind supports selection by these fields.
+    /// Checks that the kind supports selection by the fields of this selector.
     ///
     /// # Errors
     /// 400 with the first unsupported field.
@@ -68,8 +68,8 @@ impl FieldSelector {
         Ok(())
     }
 
-    /// Evaluates the requirements on name and namespace. Returns `None` if they do not match,
-    /// otherwise true if there are requirements on other fields.
+    /// Evaluates the requirements on name and namespace. Returns `None` if these do not match;
+    /// otherwise true if requirements on other fields exist.
     pub(crate) fn beyond_the_key(&self, namespace: &str, name: &str) -> Option<bool> {
         let mut beyond = false;
         for requirement in &self.0 {
@@ -88,13 +88,13 @@ impl FieldSelector {
         Some(beyond)
     }
 
-    /// Returns the only name that can match, if the selector requires one.
+    /// Returns the name that `metadata.name=NAME` requires; `None` without such a requirement.
     pub fn only_name(&self) -> Option<&str> {
         let named = self.0.iter().find(|one| one.field == "metadata.name" && one.equal);
         named.map(|one| one.value.as_str())
     }
 
-    /// Returns true if the object's fields meet every requirement; a missing field counts as empty.
+    /// Returns true if the object's fields match all requirements; a missing field counts as empty.
     pub fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let found = requirement.path.first(object).map(printed).unwrap_or_default();

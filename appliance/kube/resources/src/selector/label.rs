@@ -1,4 +1,4 @@
-//! Label selectors: the grammar and the messages of `k8s.io/apimachinery` `pkg/labels`.
+//! Label selectors, with the grammar and messages of `k8s.io/apimachinery` `pkg/labels`.
 
 use schema::names;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::MAX_REQUIREMENTS;
 use crate::status_error::StatusError;
 
-/// A label selector: every requirement must match. The default selects all objects.
+/// Label selector, all of whose requirements must match. The default selects all objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector(Vec<(String, Condition)>);
 
@@ -40,18 +40,18 @@ impl LabelSelector {
     /// Parses `a=b, c!=d, e in (f, g), h notin (i), j, !k, l>1`.
     ///
     /// # Errors
-    /// 400 with the found and the expected token.
+    /// 400 for an invalid selector, with the found and the expected token.
     pub fn parse(text: &str) -> Result<Self, StatusError> {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         parser.selector().map(Self).map_err(StatusError::bad_request)
     }
 
-    /// Returns true if the object's labels meet every requirement.
+    /// Returns true if the object's labels match all requirements.
     pub fn matches(&self, object: &Value) -> bool {
         self.holds(|key| object["metadata"]["labels"].get(key).and_then(Value::as_str))
     }
 
-    /// Returns true if the labels that a look-up returns meet every requirement.
+    /// Returns true if the labels that the function `label` returns match all requirements.
     pub(crate) fn holds<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|(key, condition)| condition.holds(label(key)))
     }
@@ -87,7 +87,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Returns the next token without consuming it; empty at the end.
+    /// Returns the next token and does not consume it; an empty text at the end.
     fn peek(&self) -> &'a str {
         self.tokens.get(self.at).copied().unwrap_or_default()
     }
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses values in parentheses; nothing between two commas is the empty value.
+    /// Parses values in parentheses, separated by commas. A value may be empty: `(a,,b)`.
     fn values(&mut self) -> Result<Vec<String>, String> {
         let open = self.take();
         if open != "(" {

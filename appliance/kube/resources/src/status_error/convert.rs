@@ -1,4 +1,4 @@
-//! Errors of other crates as errors of the API.
+//! Conversion of errors of other crates to API errors.
 
 use kube_patch::PatchError;
 
@@ -15,7 +15,8 @@ impl From<PatchError> for StatusError {
     }
 }
 
-/// Converts a store error to the error for the client.
+/// Converts a store error to the error for the client. `attempted` is the attempted operation, for
+/// the message of an internal error.
 pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
     match error {
         store::Error::Compacted { after, .. } => StatusError::expired(*after),
@@ -28,7 +29,7 @@ pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
     }
 }
 
-/// Returns the root cause, such as `No space left on device`.
+/// Returns the text of the root cause of an error, such as `No space left on device`.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.last().map(ToString::to_string).unwrap_or_default()

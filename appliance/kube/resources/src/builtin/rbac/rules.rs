@@ -166,8 +166,8 @@ fn check_subject(at: &str, subject: &Value, namespaced: bool, errors: &mut Error
     }
 }
 
-/// Removes null values, which Go clients write for a role without rules. Fills in the API groups
-/// that clients may omit from a binding.
+/// Removes null values, which Go clients write for a role without rules. Adds the API groups that
+/// clients may omit in the subjects and the role reference of a binding.
 pub(super) fn prepare(object: &mut Value) {
     stdx::json::drop_nulls(object);
     if object.get("roleRef").is_some_and(Value::is_object)

@@ -1,4 +1,5 @@
-//! Expiry times of records, measured by the monotonic clock, which cannot be set.
+//! Expiry times of records by the monotonic clock, so that a change of the wall clock has no
+//! effect.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -6,27 +7,28 @@ use std::time::Duration;
 
 use store::Key;
 
-/// Maximum records with a tracked expiry; the next start finds further ones.
+/// Maximum records whose expiry is tracked; more records are ignored until the next read of all
+/// objects.
 const MAX_RECORDS: usize = 100_000;
 
-/// Expiry times of records on the monotonic clock, the earliest first.
+/// Expiry times of records by the monotonic clock, the earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Expiries {
     ends: BinaryHeap<Reverse<(Duration, u64, Key)>>,
-    /// Expiry times from before the survey that is running.
+    /// Expiry times from before the running survey, by key and revision.
     known: HashMap<(Key, u64), Duration>,
 }
 
 impl Expiries {
-    /// Starts empty for another survey. A record that the survey finds again keeps its expiry time,
-    /// even if the wall clock was changed.
+    /// Returns an empty list for the next survey. A record that the survey finds again keeps its
+    /// expiry time, even if the wall clock was changed.
     pub fn again(self) -> Self {
         let known =
             self.ends.into_iter().map(|Reverse((end, revision, key))| ((key, revision), end));
         Self { ends: BinaryHeap::new(), known: known.collect() }
     }
 
-    /// Drops the times from before the survey, which is complete.
+    /// Drops the expiry times from before the survey. Call after the survey is complete.
     pub fn surveyed(&mut self) {
         self.known = HashMap::new();
     }
@@ -39,8 +41,8 @@ impl Expiries {
         }
     }
 
-    /// Returns the expired records with the revision of their write. The caller must skip a record
-    /// that was written again since.
+    /// Removes and returns the records that expired before `now`, each with the revision of its
+    /// write. The caller must skip a record that was written again later.
     pub fn due(&mut self, now: Duration) -> Vec<(Key, u64)> {
         let mut due = Vec::new();
         while let Some(Reverse((end, ..))) = self.ends.peek()

@@ -1,4 +1,4 @@
-//! Graph of owner references: every object that has owners, by their uids.
+//! Graph of owner references, in which owners are identified by uid.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,24 +6,25 @@ use store::Key;
 
 use super::head::{Head, Owner};
 
-/// Objects with owners, and the dependents of each owner. An owner need not exist.
+/// Owner references of all objects, and the dependents of each owner. The owner itself may not
+/// exist.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     owners: HashMap<Key, Vec<Owner>>,
     dependents: HashMap<String, Dependents>,
 }
 
-/// The objects that name one owner.
+/// Dependents of one owner: the objects that name its uid in `ownerReferences`.
 #[derive(Debug, Default)]
 struct Dependents {
     keys: BTreeSet<Key>,
-    /// True if the owner was seen to be deleted. Kept while there are dependents: if the kind was
-    /// removed with its objects, no lookup can find the owner any more.
+    /// True after the deletion of the owner was reported by the watch. A look-up in the store is
+    /// not enough: the owner's kind may have been removed too.
     lost: bool,
 }
 
 impl Graph {
-    /// Records an object with its present owners; returns its previous owners.
+    /// Adds or updates an object with its present owners. Returns the object's previous owners.
     pub fn put(&mut self, key: &Key, head: &Head) -> Vec<Owner> {
         if let Some(dependents) = self.dependents.get_mut(&head.uid) {
             dependents.lost = false;
@@ -44,7 +45,7 @@ impl Graph {
         before
     }
 
-    /// Removes a deleted object; returns the owners it had.
+    /// Removes a deleted object from the index. Returns the owners of the object.
     pub fn remove(&mut self, key: &Key) -> Vec<Owner> {
         let owners = self.owners.remove(key).unwrap_or_default();
         for owner in &owners {
@@ -62,14 +63,14 @@ impl Graph {
         }
     }
 
-    /// Records that the object with this uid was deleted.
+    /// Records that the object with the uid `uid` was deleted.
     pub fn lose(&mut self, uid: &str) {
         if let Some(dependents) = self.dependents.get_mut(uid) {
             dependents.lost = true;
         }
     }
 
-    /// Returns the uids of an object's owners that were seen to be deleted.
+    /// Returns the uids of the owners of `key` whose deletion was recorded by [`Self::lose`].
     pub fn lost(&self, key: &Key) -> BTreeSet<String> {
         let lost = |uid: &str| self.dependents.get(uid).is_some_and(|one| one.lost);
         let owners = self.owners.get(key).into_iter().flatten();

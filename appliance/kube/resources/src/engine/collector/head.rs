@@ -1,11 +1,11 @@
-//! The few fields of an object on which garbage collection depends.
+//! Parser for the metadata on which garbage collection depends.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::super::{FOREGROUND, ORPHAN};
 
-/// Metadata of an object, as far as the collector reads it.
+/// Fields of an object's metadata that the collector reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Head {
@@ -20,14 +20,14 @@ pub(crate) struct Head {
     pub managed_fields: Vec<ManagedFieldsEntry>,
 }
 
-/// Time of a write, from a `managedFields` entry.
+/// Fields of a `managedFields` entry that the collector reads: the time of the last write.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct ManagedFieldsEntry {
     pub time: Option<String>,
 }
 
-/// Owner reference of an object, as far as the collector reads it.
+/// Fields of an owner reference that the collector reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Owner {
@@ -45,12 +45,13 @@ struct Object {
 }
 
 impl Head {
-    /// Reads stored bytes; `None` if they are not a JSON object.
+    /// Parses the metadata of a stored object; `None` if `bytes` are not a JSON object.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Object>(bytes).ok().map(|object| object.metadata)
     }
 
-    /// Returns the time of the last write that the object's own metadata records.
+    /// Returns the newest of the creation time and the times in `managedFields`; `None` if the
+    /// object has no time.
     pub fn written(&self) -> Option<Timestamp> {
         let managed = self.managed_fields.iter().map(|one| &one.time);
         let times = managed.chain([&self.creation_timestamp]).flatten();
@@ -62,22 +63,25 @@ impl Head {
         self.deletion_timestamp.is_some()
     }
 
-    /// Returns true if the object waits until its dependents are deleted.
+    /// Returns true if the object is in foreground deletion: it waits until its dependents are
+    /// deleted.
     pub fn waits_for_dependents(&self) -> bool {
         self.is_deleting() && self.has(FOREGROUND)
     }
 
-    /// Returns true if the object waits until its dependents are orphaned.
+    /// Returns true if the object is in orphaning deletion: it waits until its dependents no longer
+    /// refer to it.
     pub fn orphans_dependents(&self) -> bool {
         self.is_deleting() && self.has(ORPHAN)
     }
 
-    /// Returns true if the object has this finalizer.
+    /// Returns true if the object has the finalizer `finalizer`.
     pub fn has(&self, finalizer: &str) -> bool {
         self.finalizers.iter().any(|one| one == finalizer)
     }
 
-    /// Returns true if the object blocks the foreground deletion of the owner with this uid.
+    /// Returns true if the object blocks the foreground deletion of the owner with the uid `owner`
+    /// (`blockOwnerDeletion`).
     pub fn blocks(&self, owner: &str) -> bool {
         let mut owners = self.owner_references.iter();
         owners.any(|one| one.uid == owner && one.block_owner_deletion == Some(true))

@@ -1,5 +1,5 @@
-//! Deletion of a namespace: its objects are deleted first, then the namespace. Also creation: the
-//! default objects of every namespace.
+//! Deletion of namespaces (first the objects in the namespace, then the namespace), and creation of
+//! the default objects of new namespaces.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,21 +18,20 @@ use crate::object::namespace::KUBERNETES;
 use crate::object::{decode, encode, is_deleting, time_text};
 use crate::status_error::{Reason, StatusError, failed};
 
-/// Objects of a namespace deleted in one step.
+/// Maximum objects of a namespace deleted in one step.
 const BATCH: usize = 64;
 
 /// Remaining objects of one kind in a namespace.
 struct RemainingObjects {
     definition: Arc<ResourceDefinition>,
     objects: usize,
-    /// Finalizers that block their deletion, with the number of objects for each.
+    /// Finalizers of the remaining objects, each with the number of objects that have it.
     finalizers: Vec<(String, usize)>,
 }
 
 impl Engine {
-    /// Deletes the next batch of objects in a terminating namespace, or removes the namespace if it
-    /// is empty. Returns true if there is more to delete at once; objects that wait for their own
-    /// finalizers do not count.
+    /// Deletes the next batch of objects in a terminating namespace, or removes an empty namespace.
+    /// Returns true if more objects can be deleted at once, false if the rest waits for finalizers.
     pub(super) async fn empty_namespace(&self, name: &str) -> Result<bool, StatusError> {
         let registry = self.registry();
         let Some(namespaces) = registry.namespaces().cloned() else { return Ok(false) };
@@ -69,8 +68,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Returns a batch of objects still to be deleted in a namespace, and a summary of all
-    /// remaining objects.
+    /// Returns the next objects to delete in a namespace, at most [`BATCH`], and a summary of all
+    /// remaining objects by kind.
     fn inside(
         &self,
         registry: &Registry,
@@ -108,8 +107,8 @@ impl Engine {
         Ok((batch, left))
     }
 
-    /// Removes the finalizer from an empty namespace, or records in its status what blocks its
-    /// deletion.
+    /// Removes the finalizer of an empty namespace, which completes the deletion. Otherwise writes
+    /// conditions with the remaining objects into the namespace's status.
     async fn close_namespace(
         &self,
         registry: &Arc<Registry>,
@@ -152,7 +151,7 @@ impl Engine {
         .await
     }
 
-    /// Creates the missing objects of `defaults` in a namespace.
+    /// Creates the objects of `defaults` that are missing in a namespace.
     pub(super) async fn furnish(
         &self,
         namespace: &str,
@@ -184,8 +183,8 @@ fn is_empty(txn: &Txn<'_>, registry: &Registry, namespace: &str) -> Result<bool,
     Ok(true)
 }
 
-/// Returns the conditions that explain what blocks a namespace, as upstream's namespace controller
-/// writes them.
+/// Returns the conditions of upstream's namespace controller for the objects and finalizers that
+/// block the deletion of a namespace.
 fn conditions(left: &[RemainingObjects], now: Timestamp) -> Vec<Value> {
     let at = time_text(now);
     let make = |kind: &str, is: bool, reason: &str, message: String| {

@@ -7,18 +7,18 @@ use tokio::time::Instant;
 
 use super::Work;
 
-/// Maximum work items per step; new changes are read between steps.
+/// Maximum work items per batch; new changes are read between batches.
 const BATCH: usize = 64;
-/// Time during which changes are collected before work starts, counted from the first change.
+/// Delay from the first queued item until the start of work, in which more items are collected.
 const DEBOUNCE: Duration = Duration::from_millis(20);
-/// Delay before a failed work item is retried; other items are not delayed.
+/// Delay before a failed work item is retried. Other items are not delayed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Work items, without duplicates.
+/// Queue of work items without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     ready: BTreeSet<Work>,
-    /// Due time of the ready items; later items do not move it.
+    /// Due time of all ready items; later items do not change the time. `None` if no item is ready.
     due: Option<Instant>,
     aside: BTreeSet<Work>,
     /// Failed items with their retry time, the earliest first.
@@ -26,7 +26,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Adds an item. A failed item waits for its retry time.
+    /// Adds a work item; an item that waits for its retry is not added again.
     pub fn push(&mut self, work: Work, now: Instant) {
         if !self.aside.contains(&work) {
             self.ready.insert(work);
@@ -48,7 +48,7 @@ impl Queue {
         self.due.into_iter().chain(retry).min()
     }
 
-    /// Returns a batch of due items. The remaining items wait until [`Queue::gather`].
+    /// Removes and returns a batch of due items. The remaining items wait until [`Queue::gather`].
     pub fn take(&mut self, now: Instant) -> Vec<Work> {
         while let Some((_, work)) = self.retries.pop_front_if(|(at, _)| *at <= now) {
             self.aside.remove(&work);
@@ -58,7 +58,7 @@ impl Queue {
         std::iter::from_fn(|| self.ready.pop_first()).take(BATCH).collect()
     }
 
-    /// Starts the next collection period after a batch, if items remain.
+    /// Makes the items that remain after a batch due after [`DEBOUNCE`].
     pub fn gather(&mut self, now: Instant) {
         self.due = (!self.ready.is_empty()).then(|| now + DEBOUNCE);
     }

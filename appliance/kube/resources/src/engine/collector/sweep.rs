@@ -1,5 +1,5 @@
-//! Garbage collection of single objects. Each transaction reads the present owners, so no decision
-//! depends on outdated state.
+//! Garbage collection of single objects. The transaction that changes an object also reads its
+//! owners, so that no decision depends on outdated state.
 //!
 //! [`verdict`] makes the decision.
 
@@ -18,9 +18,9 @@ use crate::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
 use crate::status_error::{Reason, StatusError, failed};
 
 impl Engine {
-    /// Deletes the object if none of its owners exists any more. If some exist, removes the
-    /// references to the others. `dependents` are the objects that name it as owner; `lost` are its
-    /// owners that were seen to be deleted.
+    /// Deletes the object `key` if none of its owners exists. If some owners exist, removes the
+    /// references to the others. `dependents` are the objects that name `key` as owner; `lost` are
+    /// the uids of owners whose deletion was observed.
     pub(super) async fn collect_dependent(
         &self,
         key: Key,
@@ -59,7 +59,8 @@ impl Engine {
         .await
     }
 
-    /// Removes an owner that waits for its dependents, after no blocking dependent remains.
+    /// Removes the finalizer of an owner in foreground deletion if no dependent blocks the
+    /// deletion.
     pub(super) async fn release_foreground(
         &self,
         key: Key,
@@ -83,7 +84,7 @@ impl Engine {
         .await
     }
 
-    /// Removes the owner with this uid from an object's owner references.
+    /// Removes the owner with the uid `owner` from the owner references of `key`.
     pub(super) async fn orphan(&self, key: Key, owner: String) -> Result<(), StatusError> {
         let registry = self.registry();
         let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
@@ -95,7 +96,8 @@ impl Engine {
         .await
     }
 
-    /// Removes an owner whose dependents have been orphaned.
+    /// Removes the finalizer of an owner in orphaning deletion. Call after its dependents were
+    /// orphaned.
     pub(super) async fn release_orphaning(&self, key: Key) -> Result<(), StatusError> {
         let registry = self.registry();
         let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
@@ -110,7 +112,7 @@ impl Engine {
         .await
     }
 
-    /// Deletes an expired record, unless it was written after `revision`.
+    /// Deletes an expired record if its last write is at `revision`; a record written later stays.
     pub(super) async fn expire(&self, key: Key, revision: u64) -> Result<(), StatusError> {
         self.commit(move |txn| {
             let stored = txn.get(&key).map_err(|error| failed("read a record", &error))?;
@@ -149,7 +151,7 @@ fn head_of(txn: &Txn<'_>, key: &Key) -> Result<Option<Head>, StatusError> {
     Ok(stored.and_then(|stored| Head::read(&stored.value)))
 }
 
-/// Classifies the dependents of an object.
+/// Returns if an object has dependents, and if any dependent waits for its own dependents.
 fn look_below(txn: &Txn<'_>, dependents: &[Key]) -> Result<DependentState, StatusError> {
     let mut below = DependentState::Nothing;
     for key in dependents {
@@ -184,8 +186,9 @@ fn look_up(
     })
 }
 
-/// Returns the key of the owner: in the dependent's namespace, if the owner's kind is namespaced.
-/// `None` if the kind is not served, or if a cluster-scoped dependent names a namespaced owner.
+/// Returns the key of an owner. The namespace of a namespaced owner is `namespace`, that of the
+/// dependent. `None` if the kind is not served, or if a cluster-scoped dependent names a namespaced
+/// owner.
 pub(super) fn owner_key(registry: &Registry, namespace: &str, owner: &Owner) -> Option<Key> {
     key_of(kind_of(registry, owner)?, namespace, owner)
 }
@@ -203,8 +206,7 @@ fn key_of(definition: &ResourceDefinition, namespace: &str, owner: &Owner) -> Op
     }
 }
 
-/// Deletes an object without owners; an object that must not be deleted loses its owner references
-/// instead.
+/// Deletes an object whose owners are gone. An object that must not be deleted stays unchanged.
 fn delete(
     txn: &mut Txn<'_>,
     deletion: &Deletion<'_>,
@@ -219,7 +221,7 @@ fn delete(
     }
 }
 
-/// Keeps only the owners for which `keep` returns true, by position and uid.
+/// Removes the owner references for which `keep` returns false; its arguments are position and uid.
 fn forget_owners(
     txn: &mut Txn<'_>,
     place: &Place,
@@ -247,7 +249,8 @@ fn forget_owners(
     put(txn, place, &object)
 }
 
-/// Breaks a cycle of objects that wait for each other: this object no longer blocks its owners.
+/// Sets `blockOwnerDeletion` to false in all owner references. This breaks a cycle of objects that
+/// wait for each other.
 fn unblock_owners(txn: &mut Txn<'_>, place: &Place, mut object: Value) -> Result<(), Abort<()>> {
     let owners = metadata_mut(&mut object).get_mut("ownerReferences").and_then(Value::as_array_mut);
     for owner in owners.into_iter().flatten() {
@@ -272,7 +275,8 @@ fn drop_finalizer(
     settle(txn, place, &object)
 }
 
-/// Stores an object after a finalizer was removed, or deletes the object if no finalizer remains.
+/// Stores an object after a finalizer was removed; deletes an object in deletion without
+/// finalizers.
 pub(super) fn settle(txn: &mut Txn<'_>, place: &Place, object: &Value) -> Result<(), StatusError> {
     let key = place.key(object["metadata"]["name"].as_str().unwrap_or_default());
     if is_deleting(object) && !is_held(&place.definition, object) {

@@ -1,4 +1,4 @@
-//! Decision about an object that has owners, made from the state of those owners.
+//! Decision of the collector about an object with owners, made from the states of the owners.
 //!
 //! The rules are upstream's (`kube-controller-manager` `pkg/controller/garbagecollector`
 //! `attemptToDeleteItem`).
@@ -15,19 +15,19 @@ pub(crate) enum OwnerState {
     Waiting,
     /// No object of that name exists, or its uid differs.
     Absent,
-    /// The state cannot be determined: the kind is not served, or a cluster-scoped object names a
-    /// namespaced owner. The dependent is then left alone.
+    /// The state cannot be determined: the owner's kind is not served, or a cluster-scoped object
+    /// names a namespaced owner. The dependent stays unchanged.
     Unknown,
 }
 
-/// Dependents of an object: the objects that name it as their owner.
+/// State of the dependents of an object, which are the objects that name it as owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DependentState {
     /// No dependents exist for the object.
     Nothing,
     /// Dependents exist, and none waits for its own dependents.
     Dependents,
-    /// Dependents exist, and one waits for its own dependents, possibly for this object: a cycle.
+    /// A dependent waits for its own dependents, which may include this object: a possible cycle.
     Circle,
 }
 
@@ -42,8 +42,8 @@ pub(crate) enum Verdict {
     Delete { policy: Propagation, unblock: bool },
 }
 
-/// Decides about the object with this `head`; `owners` are the states of its references, one by
-/// one.
+/// Returns the collector's action on an object. `owners` has one state for each owner reference of
+/// `head`; `below` is the state of the object's dependents.
 pub(crate) fn verdict(head: &Head, owners: &[OwnerState], below: DependentState) -> Verdict {
     if head.is_deleting() || owners.is_empty() || owners.contains(&OwnerState::Unknown) {
         return Verdict::Keep;

@@ -1,10 +1,9 @@
 //! Lists of objects, whole or in pages.
 //!
-//! Every page of a list shows the state at the first page's revision; the change log is used to
-//! undo later changes. A continue token has upstream's format (`storage/continue.go`): the
-//! revision, and the key after which the next page starts. It is valid while the log reaches back
-//! to that revision. An expired token gets 410, with a token that continues on the newest state
-//! (revision -1).
+//! All pages of a list show the state at the first page's revision; the change log is used to undo
+//! later changes. A continue token has upstream's format (`storage/continue.go`): revision, and key
+//! after which the next page starts. A token expires when the log no longer reaches back to the
+//! revision. The response is then 410 with a token for the newest state (revision -1).
 
 mod pieces;
 mod token;
@@ -27,13 +26,13 @@ use crate::status_error::{Reason, StatusError, failed};
 /// Required revision of a list (`resourceVersionMatch`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RevisionMatch {
-    /// The newest state, the default.
+    /// The newest state.
     #[default]
     Newest,
-    /// Any state at or after this revision. The newest state is used, so the revision must not be
-    /// in the future.
+    /// Any state at or after the revision. The engine returns the newest state; a future revision
+    /// is an error.
     NotOlderThan(u64),
-    /// The state at exactly this revision.
+    /// The state at exactly the given revision.
     Exact(u64),
 }
 
@@ -61,14 +60,14 @@ pub struct ObjectList {
     pub items: Vec<Value>,
     /// Token for the next page; `None` at the end.
     pub continue_token: Option<String>,
-    /// Number of remaining objects; `None` on the last page and with selectors, which hide the
-    /// number.
+    /// Number of objects after this page; `None` on the last page, and with selectors (number
+    /// unknown).
     pub remaining: Option<usize>,
 }
 
-/// List with its items as JSON text.
+/// List or page whose items are JSON text.
 pub struct TextList {
-    /// Revision, token and remaining number; without items.
+    /// Revision, continue token and remaining number; `items` is empty.
     pub list: ObjectList,
     /// Served items as JSON text, separated by commas.
     pub items: Pieces,
@@ -76,7 +75,7 @@ pub struct TextList {
     pub count: usize,
 }
 
-/// Function that appends an object's list entry.
+/// Function that appends an object's text to the buffer, as a list item.
 pub type WriteItem = Arc<
     dyn Fn(&ResourceDefinition, &Stored, &mut Vec<u8>) -> Result<(), StatusError> + Send + Sync,
 >;
@@ -86,15 +85,16 @@ pub(in crate::engine) struct Page {
     /// Revision of the listed state.
     pub revision: u64,
     pub objects: Vec<Stored>,
-    /// Token for the next page, if there is one.
+    /// Continue token for the next page; `None` on the last page.
     pub token: Option<String>,
 }
 
-/// Position in a resource at which reading starts.
+/// Start position and revision of a list.
 struct Start {
     after: Option<Key>,
     at: Option<u64>,
-    /// The token that set the position: if its revision expired, the error carries a new token.
+    /// Continue token of the request, if any. If its revision expired, the error contains a new
+    /// token.
     token: Option<Token>,
 }
 
@@ -122,11 +122,12 @@ impl Engine {
         .await
     }
 
-    /// Works as [`Self::list`], but returns the text that `write` makes of each object: at most
-    /// `room` bytes of objects, or one object. The continue token gives the rest.
+    /// Works as [`Self::list`], but returns the text that `write` makes of each object. The page
+    /// has at most `room` bytes of stored objects, or one object; the continue token gives the
+    /// rest.
     ///
     /// # Errors
-    /// As [`Self::list`].
+    /// Returns the errors of [`Self::list`].
     pub async fn list_text(
         &self,
         resource: &str,
@@ -175,7 +176,7 @@ impl Engine {
         .map_err(|error| StatusError::internal("cannot finish a list", &error))?
     }
 
-    /// Returns a page of stored objects that match `selection`: at most `room` bytes, or one
+    /// Returns a page of stored objects that match `selection`: at most `room` bytes, or one larger
     /// object. Blocks the thread.
     ///
     /// # Errors
@@ -205,12 +206,12 @@ struct Scan<'a> {
     definition: &'a ResourceDefinition,
     namespace: Option<&'a str>,
     options: ListOptions,
-    /// Maximum bytes of objects in a page. The first object is returned even if it is larger.
+    /// Maximum bytes of objects in a page. The first object is returned even if larger.
     room: usize,
 }
 
 impl Scan<'_> {
-    /// Calls `take` for every object of the page.
+    /// Calls `take` for every object of the page. Returns revision, token and remaining number.
     fn run(
         self,
         mut take: impl FnMut(&Stored) -> Result<(), StatusError>,

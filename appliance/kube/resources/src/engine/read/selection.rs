@@ -1,4 +1,4 @@
-//! Selection of stored objects, which parses only the parts that the selectors need.
+//! Selection of stored objects by selectors. Parses only the needed part of an object.
 
 use std::collections::BTreeMap;
 
@@ -25,12 +25,12 @@ struct Labels {
 }
 
 impl Selection {
-    /// Returns true if all objects match.
+    /// Returns true if there are no requirements, so that all objects match.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Returns true if a stored object matches.
+    /// Returns true if a stored object matches both selectors.
     pub fn chooses(
         &self,
         definition: &ResourceDefinition,

@@ -1,8 +1,8 @@
-//! Served objects as text, made from the stored text without parsing it into a tree.
+//! Conversion of stored objects to served JSON text, without parsing into a tree.
 //!
-//! Stored objects are compact JSON written by [`crate::object::encode`]: without spaces,
-//! each key once. One pass over the bytes therefore finds the places where the served form differs:
-//! the revision and the version.
+//! Stored objects are compact JSON written by [`crate::object::encode`]: without spaces, each key
+//! once. Therefore one pass over the bytes finds the two differences of the served form: revision
+//! and version.
 
 use serde_json::Value;
 use store::Stored;
@@ -15,8 +15,8 @@ const METADATA: &[u8] = b"\"metadata\":{";
 const API_VERSION: &[u8] = b"\"apiVersion\":\"";
 const KIND: &[u8] = b"\"kind\":\"";
 
-/// Appends the object to `out` as `definition` serves it. `written` is the revision of the write; a
-/// deleted object shows a later revision.
+/// Appends the object to `out` in the form that `definition` serves. `written` is the revision of
+/// the last write; for a deleted object, `stored.revision` is later.
 ///
 /// # Errors
 /// Returns an error if the stored bytes are not what `encode` wrote.
@@ -35,8 +35,8 @@ pub(crate) fn write_served(
     write_value(&decode_written(definition, stored, written)?, out)
 }
 
-/// Appends the object as an item of a list. Kubernetes' own kinds omit apiVersion and kind there,
-/// as upstream's typed lists do.
+/// Appends the object as an item of a list. Items of Kubernetes' own kinds have no apiVersion and
+/// kind, as in upstream's typed lists.
 ///
 /// # Errors
 /// Returns an error if the stored bytes are not what `encode` wrote.
@@ -55,13 +55,14 @@ pub fn write_item(
     Ok(())
 }
 
-/// Returns the stored object's metadata and all bytes after it.
+/// Returns the bytes of a stored object from the value of `metadata` on; `None` if there is no
+/// `metadata`.
 pub(crate) fn metadata(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(top_level(bytes, METADATA)? + METADATA.len() - 1..)
 }
 
-/// Removes the text field `key` from the object that starts at `begun`, if another field follows
-/// it.
+/// Removes the text field `key` from the object that starts at the offset `begun`. Does nothing if
+/// `key` is the last field.
 fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
     let object = out.get(begun..)?;
     let from = top_level(object, key)?;
@@ -82,8 +83,8 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<(), StatusError> 
         .map_err(|error| StatusError::internal("cannot serialize an object", &error))
 }
 
-/// Inserts the revision into the metadata of the stored text, and replaces the stored version by
-/// the served version. Returns `None` if the bytes are not an object that we wrote.
+/// Appends the stored text to `out` with the revision in the metadata and the served version as
+/// `apiVersion`. Returns `None` if the bytes are not an object that `encode` wrote.
 fn splice(definition: &ResourceDefinition, stored: &Stored, out: &mut Vec<u8>) -> Option<()> {
     let bytes = &*stored.value;
     let metadata = top_level(bytes, METADATA)? + METADATA.len();

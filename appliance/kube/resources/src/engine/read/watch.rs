@@ -21,17 +21,17 @@ use crate::status_error::{Reason, StatusError, failed};
 /// Interval of bookmarks in a watch that requested them.
 pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
-/// Annotation of the bookmark after the initial events of a streaming list.
+/// Annotation of the bookmark that ends the initial events of a streaming list.
 pub const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Initial events of a watch (`sendInitialEvents`).
+/// Handling of the existing objects at the start of a watch (`sendInitialEvents`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InitialEvents {
-    /// Sends the existing objects first, unless the watch starts after a revision.
+    /// Sends the existing objects first if the request has no revision.
     #[default]
     Usual,
-    /// Sends the existing objects first, as of the given revision or a later one. If bookmarks are
-    /// requested, a bookmark then marks the end (a streaming list).
+    /// Sends the existing objects first, at the requested or a later revision (a streaming list).
+    /// If bookmarks are requested, a bookmark ends the existing objects.
     Send,
     /// Sends no existing objects; without a revision, only changes from now on.
     Skip,
@@ -44,25 +44,26 @@ pub struct WatchOptions {
     pub labels: LabelSelector,
     /// Reports only objects whose fields match.
     pub fields: FieldSelector,
-    /// Revision after which changes are reported; `None` first reports every object as added.
+    /// Revision after which changes are reported; `None`: the existing objects come first, unless
+    /// `initial` is [`InitialEvents::Skip`].
     pub after: Option<u64>,
-    /// Selects whether the existing objects come first.
+    /// Handling of the existing objects at the start.
     pub initial: InitialEvents,
     /// Sends a bookmark every `BOOKMARK_EVERY` if true.
     pub bookmarks: bool,
 }
 
-/// Type of a watch event, as seen through the selectors.
+/// Type of a watch event; an object that does not match the selectors counts as absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// The object exists, or has begun to match.
+    /// The object exists at the start, was created, or has begun to match the selectors.
     Added,
     /// The object changed and still matches.
     Modified,
-    /// The object was deleted, or no longer matches; the event has its last matching state, at the
-    /// new revision.
+    /// The object was deleted or no longer matches. The event has the object's last matching state,
+    /// with the revision of the change.
     Deleted,
-    /// No object changed; the event carries only the revision that the watch has reached.
+    /// No change; the event contains only the revision up to which all events were sent.
     Bookmark,
 }
 
@@ -71,7 +72,7 @@ pub enum EventKind {
 pub struct WatchEvent {
     /// Type of the event.
     pub kind: EventKind,
-    /// Object of the event, in served form.
+    /// Object in served form; for a bookmark, only kind and revision.
     pub object: Value,
 }
 
@@ -84,7 +85,7 @@ pub struct RawEvent {
 }
 
 enum RawObject {
-    /// An object, and the revision at which its bytes were written.
+    /// Stored object, and the revision at which its bytes were written.
     Stored(Stored, u64),
     Made(Value),
 }
@@ -126,7 +127,7 @@ impl RawEvent {
     }
 }
 
-/// A running watch on one resource.
+/// Watch on one resource.
 pub struct ObjectWatch {
     /// Initial objects that are not yet reported.
     initial: Option<InitialObjects>,
@@ -135,12 +136,12 @@ pub struct ObjectWatch {
     live: store::Watch,
     selection: Selection,
     bookmarks: Option<tokio::time::Interval>,
-    /// Name of the watched resource, as the caller gave it.
+    /// Name of the watched resource in the caller's form, such as `/secrets`.
     resource: String,
     definition: Arc<ResourceDefinition>,
     /// Registry of served kinds, to detect that this kind changed or was removed.
     kinds: Receiver<Arc<Registry>>,
-    /// Revision of the state that the initial events show.
+    /// Revision of the state that the initial events show, or after which the watch started.
     floor: u64,
 }
 
@@ -148,8 +149,8 @@ impl Engine {
     /// Watches `resource` in one namespace or in all.
     ///
     /// # Errors
-    /// 410 if the changes after that revision are no longer stored, 504 for a future revision, 400
-    /// for invalid selectors.
+    /// 410 if the changes after `options.after` are no longer stored, 504 for a future revision,
+    /// 400 for invalid selectors.
     pub async fn watch(
         &self,
         resource: &str,
@@ -202,8 +203,7 @@ impl ObjectWatch {
     /// Waits for the next event and returns it. The future can be dropped without loss of an event.
     ///
     /// # Errors
-    /// 410 if this watch fell too far behind, or if the kind changed; the client must start again
-    /// with a list.
+    /// 410 if the watch fell too far behind, or if the kind changed. The client must list again.
     pub async fn next(&mut self) -> Result<WatchEvent, StatusError> {
         match self.next_raw().await? {
             Some(event) => event.read(),
@@ -211,10 +211,10 @@ impl ObjectWatch {
         }
     }
 
-    /// Works as [`Self::next`], with the object not parsed; `None` if the kind changed.
+    /// Works as [`Self::next`] without parsing the object; `None` if the kind changed.
     ///
     /// # Errors
-    /// As for [`Self::next`].
+    /// 410 if the watch fell too far behind.
     pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, StatusError> {
         if let Some(initial) = &mut self.initial {
             if let Some(stored) = initial.next().await? {
@@ -252,12 +252,13 @@ impl ObjectWatch {
         registry.by_id(&self.resource).is_some_and(|now| spec(now) == spec(&self.definition))
     }
 
-    /// Drops events that were read ahead, because the client is not reading at the moment.
+    /// Frees the memory of events that were read ahead; they are read again later. Call if the
+    /// client is slow.
     pub fn rest(&mut self) {
         self.live.rest();
     }
 
-    /// Bytes of buffered objects that the client has not yet requested.
+    /// Returns the bytes of buffered objects that the client has not requested yet.
     #[cfg(test)]
     pub(in crate::engine) fn held(&self) -> usize {
         self.initial.as_ref().map_or(0, InitialObjects::held) + self.live.held()
@@ -269,13 +270,13 @@ impl ObjectWatch {
         WatchEvent { kind: EventKind::Bookmark, object }
     }
 
-    /// Works as [`Self::bookmark`], with the object not parsed.
+    /// Works as [`Self::bookmark`], but returns a [`RawEvent`].
     pub fn bookmark_raw(&self) -> RawEvent {
         let WatchEvent { kind, object } = self.bookmark();
         self.event(kind, RawObject::Made(object))
     }
 
-    /// Returns true if a bookmark is valid now; pending initial objects must come first.
+    /// Returns true if all initial events were returned, so that a bookmark may be sent.
     pub fn is_caught_up(&self) -> bool {
         self.initial.as_ref().is_none_or(InitialObjects::is_over) && !self.streaming
     }
@@ -328,8 +329,8 @@ impl ObjectWatch {
     }
 }
 
-/// Waits until the registry changes. Never returns after the engine is gone; the store then reports
-/// a better error.
+/// Waits until the registry changes. Never returns after the engine was dropped, because the store
+/// then reports a better error.
 async fn changed(kinds: &mut Receiver<Arc<Registry>>) {
     if kinds.changed().await.is_err() {
         std::future::pending().await

@@ -1,5 +1,5 @@
-//! Final check of an object before it is stored, inside the transaction: a client's permission can
-//! depend on the final content of the object.
+//! Admission function: final check of an object, inside the transaction that stores it, because a
+//! client's permission can depend on the final content.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::status_error::StatusError;
 type AdmissionFn =
     dyn Fn(&ResourceDefinition, &Value, Option<&Value>) -> Result<(), StatusError> + Send + Sync;
 
-/// Decides if the new state of an object (over the old state, on an update) may be stored. The
-/// function must not block, because all other writes wait for it.
+/// Function that decides if the new state of an object may be stored; it also gets the old state,
+/// `None` on a create. The function must not block, because all other writes wait.
 #[derive(Clone)]
 pub struct Admission(Arc<AdmissionFn>);
 
 impl Admission {
-    /// Makes an admission that calls `look`.
+    /// Makes an admission from the function `look`.
     pub fn new(
         look: impl Fn(&ResourceDefinition, &Value, Option<&Value>) -> Result<(), StatusError>
         + Send

@@ -1,4 +1,4 @@
-//! Server-side apply: a client sends the fields it wants, and becomes their owner.
+//! Server-side apply: a client sends fields of an object and becomes the owner of the fields.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -23,11 +23,12 @@ pub struct Applied {
 }
 
 impl Engine {
-    /// Applies a configuration of the manager in `options`. Fields that it owned before and omits
-    /// now are removed, unless others own them too. Creates a missing object.
+    /// Applies the configuration of the field manager in `options`; creates a missing object. A
+    /// field that the manager owned and now omits is removed, unless another manager owns the field
+    /// too.
     ///
-    /// 409 with a cause for every changed field that others own; otherwise the errors of a create
-    /// or a patch.
+    /// Errors: 409 with a cause for each changed field that another manager owns; the errors of
+    /// [`Self::create`] and [`Self::patch`].
     pub async fn apply(
         &self,
         resource: &str,
@@ -127,7 +128,8 @@ impl Apply<'_> {
     }
 }
 
-/// Warns about or refuses fields that the configuration contains twice.
+/// Handles duplicate fields of the configuration by the requested strictness: ignores, warns, or
+/// refuses.
 fn judge(fields: &FieldValidation) -> Result<(), StatusError> {
     match fields.strictness {
         _ if fields.found.is_empty() => {}

@@ -19,7 +19,7 @@ use crate::object::{
 use crate::status_error::{Cause, Reason, StatusError, failed};
 use schema::FieldError;
 
-/// Maximum names tried for one `generateName`.
+/// Maximum random names that are tried for one `generateName`.
 pub const MAX_GENERATED: usize = 8;
 
 impl Engine {
@@ -27,8 +27,8 @@ impl Engine {
     /// `metadata.generateName` is given.
     ///
     /// # Errors
-    /// 409 if the name is taken, 404 if the namespace does not exist. 422 if the object breaks a
-    /// rule, 400 if the object contradicts the call.
+    /// 409 if the name is taken, 404 if the namespace does not exist, 422 if the object is invalid,
+    /// 400 if kind, version or namespace of the object differ from the call's.
     pub async fn create(
         &self,
         resource: &str,
@@ -62,8 +62,8 @@ impl Engine {
     }
 }
 
-/// Does all preparation that needs no store access. Without `ownership`, the object already has its
-/// managed fields.
+/// Prepares and checks a new object, as far as no store access is needed. `ownership` is `None` if
+/// `managedFields` are already set.
 pub(in crate::engine) fn prepare(
     place: &Place,
     mut object: Value,
@@ -183,7 +183,8 @@ fn check_namespace(txn: &Txn<'_>, place: &Place, object: &Value) -> Result<(), S
     Ok(())
 }
 
-/// Returns the object's key, which must be free; generates a name if none is given.
+/// Returns the key of a new object; 409 if the name is taken. Generates a name from `generateName`
+/// if `name` is empty.
 fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, StatusError> {
     let taken = |key: &Key| {
         let found = txn.get(key).map_err(|error| failed("look for a name", &error));
@@ -212,8 +213,8 @@ fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, Sta
     Err(StatusError::already_exists(&place.definition, &base))
 }
 
-/// Returns the subject of a record by the record's name: clients name an Event after its object,
-/// with a dot and a suffix.
+/// Returns the subject of a record: the record's name without its last dot and suffix. Clients name
+/// an Event `OBJECT.SUFFIX`.
 fn subject(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(subject, _)| subject)
 }

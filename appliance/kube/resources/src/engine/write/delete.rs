@@ -1,4 +1,4 @@
-//! Deletion of an object: immediate, or after its last finalizer is removed.
+//! Deletion of an object: at once, or after its last finalizer was removed.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,7 +12,8 @@ use crate::object::{
 };
 use crate::status_error::{Reason, StatusError, failed};
 
-/// Handling of the objects that name the deleted object as their owner (`propagationPolicy`).
+/// Handling of the dependents of a deleted object (`propagationPolicy`). Dependents are the objects
+/// that name the deleted object as owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     /// Dependents are deleted after the owner.
@@ -24,7 +25,8 @@ pub enum Propagation {
 }
 
 impl Propagation {
-    /// Returns the finalizer that keeps the owner until its dependents have been handled.
+    /// Returns the finalizer that keeps the owner until its dependents were processed; `None` for
+    /// background deletion.
     pub fn finalizer(self) -> Option<&'static str> {
         match self {
             Self::Background => None,
@@ -34,31 +36,32 @@ impl Propagation {
     }
 }
 
-/// Finalizer of an owner that waits until its dependents are deleted.
+/// Finalizer of an owner in foreground deletion, which waits until its dependents are deleted.
 pub const FOREGROUND: &str = "foregroundDeletion";
-/// Finalizer of an owner that waits until its dependents no longer refer to it.
+/// Finalizer of an owner in orphaning deletion, which waits until its dependents no longer refer to
+/// it.
 pub const ORPHAN: &str = "orphan";
 
-/// Options of a delete request. There is no grace period, because no kind here has one.
+/// Options of a delete request. A grace period is not supported: no kind of the box has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// Deletes only the object with this uid, not a later one of the same name.
+    /// Precondition: uid of the object; 409 if another object has the name. `None` for any uid.
     pub uid: Option<String>,
-    /// Deletes only the object at this resourceVersion.
+    /// Precondition: resourceVersion of the object; 409 if the object has changed. `None` for any.
     pub resource_version: Option<String>,
-    /// Handling of dependents; `None` uses the object's finalizers, which usually means
+    /// Handling of dependents; `None` keeps the policy of the object's finalizers, usually
     /// [`Propagation::Background`].
     pub propagation: Option<Propagation>,
     /// Runs all checks but deletes nothing.
     pub dry_run: bool,
 }
 
-/// Result of a delete; the value is the last state of the object.
+/// Result of a delete, with the last state of the object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deleted {
     /// The object is deleted.
     Gone(Value),
-    /// The object is marked, and is deleted after its finalizers are removed.
+    /// The object has a deletionTimestamp, and is deleted after its finalizers are removed.
     Finalizing(Value),
 }
 
@@ -72,11 +75,10 @@ impl Deleted {
 }
 
 impl Engine {
-    /// Deletes an object. The collector handles the objects that name it as their owner (see
-    /// [`crate::engine::Collector`]).
+    /// Deletes an object. [`crate::engine::Collector`] later processes its dependents.
     ///
     /// # Errors
-    /// 404; 409 for a failed precondition; 403 for a permanent object.
+    /// 404 if the object does not exist, 409 for a failed precondition, 403 for a permanent object.
     pub async fn delete(
         &self,
         resource: &str,
@@ -96,7 +98,7 @@ impl Engine {
     }
 }
 
-/// One deletion inside a transaction.
+/// Deletion of one object inside a transaction.
 pub(in crate::engine) struct Deletion<'a> {
     pub place: &'a Place,
     pub name: &'a str,
@@ -150,8 +152,8 @@ impl Deletion<'_> {
         }
     }
 
-    /// Checks uid and resourceVersion. The messages are upstream's (`apiserver`
-    /// `pkg/registry/rest/delete.go`), which name the kind.
+    /// Checks the preconditions uid and resourceVersion, with upstream's messages (`apiserver`
+    /// `pkg/registry/rest/delete.go`).
     fn check_preconditions(
         &self,
         object: &Value,
@@ -189,8 +191,8 @@ impl Deletion<'_> {
     }
 }
 
-/// Replaces another policy's finalizer by the finalizer of `policy`; without a policy, finalizers
-/// stay unchanged.
+/// Sets the finalizer of `policy` and removes that of any other policy. Without a policy,
+/// finalizers stay unchanged.
 fn propagate(object: &mut Value, policy: Option<Propagation>) {
     let Some(policy) = policy else { return };
     let before: Vec<String> = finalizers(object).map(str::to_owned).collect();

@@ -1,5 +1,5 @@
-//! Repair at start of stored objects that an earlier release accepted but no typed client can read.
-//! Afterwards, clients can decode lists of these kinds again.
+//! Repair, at start, of stored objects that an earlier release accepted but typed Go clients cannot
+//! read. One such object makes a whole list unreadable.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::engine::{Abort, Engine};
 use crate::object;
 use crate::status_error::{StatusError, failed};
 
-/// Maximum objects repaired in one transaction.
+/// Maximum number of objects that are repaired in one transaction.
 const BATCH: usize = 500;
 
 impl Engine {

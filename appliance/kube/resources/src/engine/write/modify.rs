@@ -1,4 +1,4 @@
-//! Replacement and patching of objects.
+//! Replacement (PUT) and patching (PATCH) of objects.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -18,18 +18,18 @@ use crate::object::{
 use crate::status_error::{StatusError, failed};
 use schema::FieldError;
 
-/// Apply configuration of a field manager.
+/// Configuration of a server-side apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// Object with only the fields that the manager wants.
+    /// Object with only the fields that the field manager sets.
     pub object: Value,
-    /// Takes over fields that others own, instead of a conflict.
+    /// True to take over fields that other managers own; false to return 409 for such fields.
     pub force: bool,
-    /// Error if the object is missing but the caller may not create it.
+    /// Error for a missing object if the caller may not create it; `None` if the caller may.
     pub uncreatable: Option<StatusError>,
 }
 
-/// Change that the caller requests.
+/// Change of an object that the caller requests.
 pub(in crate::engine) enum Change {
     Replace(Value),
     Patch(Patch),
@@ -37,10 +37,12 @@ pub(in crate::engine) enum Change {
 }
 
 impl Engine {
-    /// Replaces an object. `metadata.resourceVersion` is that of the copy the caller changed.
+    /// Replaces an object. `metadata.resourceVersion` must be that of the stored object; only core
+    /// kinds may omit it.
     ///
     /// # Errors
-    /// 409 if that copy is outdated, 404, 422, 400.
+    /// 409 if the resourceVersion is outdated, 404 if the object does not exist, 422 or 400 if the
+    /// new object is invalid.
     pub async fn update(
         &self,
         resource: &str,
@@ -52,11 +54,12 @@ impl Engine {
         self.modify(resource, namespace, name, Change::Replace(object), options).await
     }
 
-    /// Patches the present object. A resourceVersion inside the patch is a precondition. Without
-    /// one there is no conflict, because the patch is applied inside the transaction.
+    /// Patches the present object. A resourceVersion in the patch is a precondition. Without a
+    /// resourceVersion, a patch never conflicts, because it is applied inside the transaction.
     ///
     /// # Errors
-    /// 409 for a failed precondition, 404, 422, 400.
+    /// 409 for a failed precondition, 404 if the object does not exist, 422 or 400 if patch or
+    /// result is invalid.
     pub async fn patch(
         &self,
         resource: &str,
@@ -100,7 +103,7 @@ impl Engine {
     }
 }
 
-/// Refuses a write of a part that the kind does not have.
+/// Returns 404 if the kind has no subresource for `part`.
 pub(in crate::engine) fn check_part(place: &Place, part: Part) -> Result<(), StatusError> {
     let definition = place.definition.as_ref();
     let there = match part {
@@ -111,12 +114,13 @@ pub(in crate::engine) fn check_part(place: &Place, part: Part) -> Result<(), Sta
     if there { Ok(()) } else { Err(StatusError::no_such_resource()) }
 }
 
-/// Field validation of an apply: the merge has already refused unknown fields.
+/// Returns the field validation of an apply: unknown fields are ignored here, because the merge has
+/// refused them.
 pub(in crate::engine) fn lenient(options: &WriteOptions) -> FieldValidation {
     FieldValidation { warnings: options.fields.warnings.clone(), ..FieldValidation::default() }
 }
 
-/// Returns the changed object, and its previous revision.
+/// Changes the object `name` in the transaction. Returns the new state and the previous revision.
 pub(in crate::engine) fn modify(
     txn: &mut Txn<'_>,
     place: &Place,
@@ -204,8 +208,8 @@ fn changed(
     })
 }
 
-/// Stores the changed object, or deletes it if only a finalizer blocked its deletion. Returns its
-/// new revision, if it changed.
+/// Stores the changed object, or deletes an object in deletion without finalizers. Returns the new
+/// revision; `None` if nothing changed.
 fn keep(
     txn: &mut Txn<'_>,
     (place, key): (&Place, Key),
@@ -260,7 +264,7 @@ fn check_preconditions(
     Ok(())
 }
 
-/// Key of the object in upstream's storage, which is part of messages.
+/// Returns the key of the object in upstream's etcd (`/registry/…`), which error messages contain.
 fn registry_key(place: &Place, name: &str) -> String {
     let definition = place.definition.as_ref();
     // Upstream stores Kubernetes' own kinds without the group.
@@ -269,7 +273,7 @@ fn registry_key(place: &Place, name: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-/// Returns the stored object with the written part taken from `new`.
+/// Returns `old` with the written part replaced by that of `new`.
 fn take_part(place: &Place, old: &Value, new: Value, part: Part) -> Value {
     let definition = place.definition.as_ref();
     match part {

@@ -1,25 +1,27 @@
-//! Refusals while the disk is nearly full. Deletes, and the box's own writes that do not grow an
-//! object, are still accepted.
+//! Refusal of clients' writes that enlarge an object while the disk is nearly full. Deletes and the
+//! box's own writes are still accepted.
 
 use store::Txn;
 
 use crate::engine::{Place, WriteOptions};
 use crate::status_error::{Reason, StatusError};
 
-/// Bytes by which a client may still enlarge an object: enough for a condition or a finalizer.
+/// Bytes by which a client may enlarge an object while the disk is nearly full: enough for a
+/// condition or a finalizer.
 const GROWTH_MAX: usize = 1024;
 
-/// Sizes in bytes of the stored object before and after a write; zero before a create.
+/// Sizes in bytes of the stored object before and after a write; `before` is 0 for a create.
 #[derive(Debug, Clone, Copy)]
 pub struct Growth {
     pub before: usize,
     pub after: usize,
 }
 
-/// Checks that an object may grow.
+/// Checks that a write may enlarge an object.
 ///
 /// # Errors
-/// 507 if the disk is nearly full.
+/// 507 if the disk is nearly full and a client's write enlarges the object by more than
+/// [`GROWTH_MAX`].
 pub fn check(
     txn: &Txn<'_>,
     place: &Place,

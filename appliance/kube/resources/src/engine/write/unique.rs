@@ -1,8 +1,8 @@
-//! Refusals of a value that another object of the kind already has.
+//! Refusal of a write with a unique value that another object of the kind already has.
 //!
-//! An index in memory lists the objects that may have a value. The writing transaction reads these
-//! objects, so an outdated entry refuses nothing. Every write goes through this process, so no
-//! entry is missing.
+//! An index in memory has the objects that may have a value. The writing transaction reads these
+//! objects, so an outdated entry causes no refusal. No entry is missing, because all writes pass
+//! this index.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,21 +16,22 @@ use crate::object::{decode, meta};
 use crate::status_error::{StatusError, failed};
 use schema::FieldError;
 
-/// Maximum entries of one kind. Above it, the index is rebuilt from the store.
+/// Maximum index entries of one kind. Above the limit, the index is rebuilt from the store.
 const ENTRIES_MAX: usize = 1 << 18;
 
-/// Keys of the objects that may have a value, by category and value.
+/// Index of one kind: keys of the objects that may have a value, by category and value.
 type Holders = HashMap<(&'static str, String), BTreeSet<Key>>;
 
-/// Index of every kind with unique values.
+/// Indexes of the kinds with unique values, by resource.
 #[derive(Debug, Default)]
 pub(crate) struct Unique(Mutex<HashMap<String, (Holders, usize)>>);
 
 impl Unique {
-    /// Checks the values that `new` has and `old` had not, and adds them to the index.
+    /// Checks that no other object has a value of `new` that `old` had not. Adds the values to the
+    /// index.
     ///
     /// # Errors
-    /// 422 with the name of the object that has the value.
+    /// 422 with the name of the other object that has the value.
     pub(in crate::engine) fn check(
         &self,
         txn: &Txn<'_>,

@@ -1,5 +1,5 @@
-//! Limits on the size of an object, counted in values. Field ownership is computed value by value
-//! on the single writer thread: an object of a hundred thousand values would delay all other
+//! Limits on the number of JSON values in an object. Field ownership is computed value by value on
+//! the single writer thread, so an object of a hundred thousand values would delay all other
 //! writes.
 
 use schema::FieldError;
@@ -10,21 +10,22 @@ use crate::definition::ResourceDefinition;
 use crate::engine::Engine;
 use crate::status_error::{Reason, StatusError};
 
-/// Maximum items of one list in an object of a compiled-in kind. No real machine has a longer list.
+/// Maximum items of one list in an object of a compiled-in kind. No real machine needs more.
 pub(crate) const MAX_ITEMS: usize = 4096;
 /// Maximum values, nested ones included, of an object of any kind except CustomResourceDefinition.
 pub(crate) const MAX_VALUES: usize = 20_000;
-/// Maximum values including `managedFields`. Each value costs about 2 KiB while fields are merged.
+/// Maximum values of an object including `managedFields`. Each value needs about 2 KiB of memory
+/// while fields are merged.
 pub(crate) const MAX_OWNED_VALUES: usize = 50_000;
-/// Number of values, nested ones included, from which an object counts as heavy.
+/// Number of values above which a write of an object needs a permit, see [`HEAVY_AT_ONCE`].
 const HEAVY_VALUES: usize = 10_000;
-/// Maximum concurrent writes of heavy objects; more must wait, and lighter objects can be written
-/// meanwhile.
+/// Maximum concurrent writes of objects with more than [`HEAVY_VALUES`] values. More such writes
+/// wait; smaller objects are not delayed.
 pub(in crate::engine) const HEAVY_AT_ONCE: usize = 1;
 
 impl Engine {
-    /// Waits for a permit if the object is heavy. The caller holds the permit until the write is
-    /// done.
+    /// Waits for a permit to write a heavy object; returns `None` for an object with at most
+    /// [`HEAVY_VALUES`]. The caller holds the permit until the write is done.
     pub(in crate::engine) async fn turn(
         &self,
         object: &Value,
@@ -60,8 +61,8 @@ fn has_more_than(value: &Value, limit: usize) -> bool {
     false
 }
 
-/// Refuses an object with more than [`MAX_VALUES`] values. Refuses an object of a compiled-in kind
-/// with a list longer than [`MAX_ITEMS`]. Each check is skipped if `old` already exceeds its limit.
+/// Refuses an object with more than [`MAX_VALUES`] values, and an object of a compiled-in kind with
+/// a list longer than [`MAX_ITEMS`]. A limit that `old` already exceeds is not checked.
 ///
 /// # Errors
 /// 413 for too many values, 422 for a list that is too long.
@@ -91,8 +92,7 @@ pub(in crate::engine) fn check_items(
     }
 }
 
-/// Refuses an object `new` above [`MAX_OWNED_VALUES`] if its `managedFields` differ from those of
-/// `old`.
+/// Refuses a write that changes `managedFields` if `new` has more than [`MAX_OWNED_VALUES`] values.
 ///
 /// # Errors
 /// 413 if the object is too large.
@@ -113,7 +113,7 @@ pub(in crate::engine) fn check_owners(
     Err(StatusError::about(Reason::RequestEntityTooLarge, definition, name, message))
 }
 
-/// Returns the path and length of a list longer than [`MAX_ITEMS`].
+/// Returns path and length of a list longer than [`MAX_ITEMS`]; `None` if there is no such list.
 fn too_long(object: &Value) -> Option<(String, usize)> {
     let mut waiting = vec![(String::new(), object)];
     while let Some((path, value)) = waiting.pop() {

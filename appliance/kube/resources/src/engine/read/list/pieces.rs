@@ -1,13 +1,14 @@
-//! Text of many megabytes, split into pieces that are freed one by one as they are sent.
+//! Text in pieces, each of which is freed after it is sent: a list may have many megabytes.
 
 use bytes::Bytes;
 
-/// Capacity of a piece in bytes; the last item written to it may exceed this.
+/// Capacity of a piece in bytes; its last item may exceed the capacity.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Size in bytes at which a piece counts as full, so that most last items still fit.
+/// Size in bytes from which no item is added to a piece, so that the last item mostly fits into the
+/// capacity.
 const FULL_BYTES: usize = PIECE_BYTES - 8 * 1024;
 
-/// Pieces of a text that is being written.
+/// Writer of a text in pieces.
 #[derive(Debug, Default)]
 pub struct Pieces {
     full: Vec<Bytes>,
@@ -15,7 +16,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Returns the buffer for the next write.
+    /// Returns the buffer to which the next item is appended.
     pub fn room(&mut self) -> &mut Vec<u8> {
         if self.last.len() >= FULL_BYTES {
             let next = Vec::with_capacity(PIECE_BYTES);

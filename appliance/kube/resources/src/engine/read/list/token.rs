@@ -1,4 +1,4 @@
-//! Continue tokens: position of a page's end, and revision of the listed state.
+//! Continue tokens of paged lists: last key of the page, and revision of the listed state.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,11 +8,11 @@ use store::Key;
 use crate::definition::ResourceDefinition;
 use crate::status_error::StatusError;
 
-/// Longest accepted continue token, in bytes.
+/// Maximum length of a continue token from a client, in bytes.
 const MAX_TOKEN: usize = 2048;
 
 const FORM: &str = "meta.k8s.io/v1";
-/// Revision number of a token that continues on the newest state.
+/// Revision in a token that means the newest state.
 const NEWEST: i64 = -1;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Token {
         Self { v: FORM.to_owned(), rv: i64::try_from(revision).unwrap_or(NEWEST), start }
     }
 
-    /// Returns a token for the same position in the newest state.
+    /// Returns a token with the same position and the newest state as revision.
     pub fn of_the_newest(&self) -> Self {
         Self { rv: NEWEST, ..self.clone() }
     }
@@ -64,7 +64,7 @@ impl Token {
         URL_SAFE_NO_PAD.encode(json)
     }
 
-    /// Returns the revision of the listed state; `None` means the newest.
+    /// Returns the revision of the listed state; `None` means the newest state.
     pub fn revision(&self) -> Option<u64> {
         u64::try_from(self.rv).ok()
     }

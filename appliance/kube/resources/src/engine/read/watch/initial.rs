@@ -1,4 +1,5 @@
-//! Initial objects of a watch, read page by page at the client's speed, all as of one revision.
+//! Initial objects of a watch, read page by page at the client's speed, all in the state of one
+//! revision.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,20 +13,20 @@ use crate::definition::ResourceDefinition;
 use crate::engine::Engine;
 use crate::status_error::{Reason, StatusError};
 
-/// Maximum bytes of buffered objects for one watch, or one object if larger. Thousands of clients
-/// may stop reading.
+/// Maximum bytes of buffered objects of one watch; one larger object is allowed. The limit is small
+/// because thousands of clients may stop reading.
 const PAGE_BYTES: usize = 64 * 1024;
 
-/// Objects that a watch reports first.
+/// Reader of the initial objects of a watch.
 pub(super) struct InitialObjects {
     source: Source,
     /// Revision of the state that the objects show.
     pub floor: u64,
     page: VecDeque<Stored>,
-    /// Continue token of the next page; `None` after the last.
+    /// Continue token of the next page; `None` after the last page.
     token: Option<String>,
-    /// Read of the next page in progress. It is kept here, so dropping the caller's future loses
-    /// nothing.
+    /// Running read of the next page. The task is kept here, so that no object is lost if the
+    /// caller's future is dropped.
     reading: Option<JoinHandle<Result<Page, StatusError>>>,
 }
 
@@ -38,7 +39,7 @@ struct Source {
 }
 
 impl InitialObjects {
-    /// Starts to read the present objects that `selection` matches.
+    /// Reads the first page of the present objects that match `selection`.
     pub async fn begin(
         engine: &Engine,
         definition: &Arc<ResourceDefinition>,
@@ -55,8 +56,8 @@ impl InitialObjects {
         Ok(Self { source, floor: revision, page: objects.into(), token, reading: None })
     }
 
-    /// Returns the next object; `None` after the last. The future can be dropped without loss of an
-    /// object.
+    /// Returns the next object; `None` after the last object. The future can be dropped without
+    /// loss of an object.
     ///
     /// # Errors
     /// 410 if the change log no longer reaches back to the watch's revision.
@@ -83,7 +84,7 @@ impl InitialObjects {
         self.page.is_empty() && self.token.is_none()
     }
 
-    /// Bytes of objects held now.
+    /// Returns the bytes of buffered objects.
     #[cfg(test)]
     pub fn held(&self) -> usize {
         self.page.iter().map(|stored| stored.value.len()).sum()
