@@ -21,13 +21,13 @@ pub use signing::SigningKey;
 pub use token::Authenticator;
 pub(crate) use token_secrets::TokenSecrets;
 
-/// Errors about keys, certificates, tokens and the listening socket.
+/// Errors of the API server's setup: keys, certificates, tokens and the listening socket.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Access to a file of the state directory failed.
     #[error("cannot {attempted} {}", path.display())]
     File {
-        /// Attempted operation: `read`, `write`, `create`.
+        /// Attempted operation, for the message: `read`, `write`, `create`.
         attempted: &'static str,
         /// File on which the operation failed.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub enum Error {
     /// Setup of the client certificate verifier failed.
     #[error("cannot set up the check of client certificates")]
     Verifier(#[source] rustls::server::VerifierBuilderError),
-    /// The file for the key of ServiceAccount tokens contains no P-256 key.
+    /// The file `serviceaccount.key` contains a key of another type than P-256.
     #[error("{} does not hold a P-256 key", path.display())]
     SigningKey {
         /// Path of the key file.
@@ -83,7 +83,7 @@ impl Error {
         move |source| Self::File { attempted, path: path.to_owned(), source }
     }
 
-    /// Returns true if the disk was full.
+    /// Returns true if an operation on a file failed because the disk is full.
     fn is_full(&self) -> bool {
         matches!(self, Self::File { source, .. } if stdx::is_full(source))
     }

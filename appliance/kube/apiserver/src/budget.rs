@@ -4,21 +4,21 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes up to which a client may use the reserve: enough for an ordinary response.
+/// Maximum bytes that a client may hold and still use the reserve: enough for an ordinary response.
 const RESERVED_EACH: usize = 1024 * 1024;
 
-/// Limits on bytes held in memory.
+/// Limits on bytes in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteLimits {
     /// Maximum for all clients together.
     pub total: usize,
     /// Maximum for one client.
     pub each: usize,
-    /// Additional bytes beyond the total, for clients that hold little.
+    /// Bytes beyond `total` for clients that hold at most 1 MiB.
     pub reserve: usize,
 }
 
-/// Byte budget; clones share it.
+/// Counter of bytes in memory, in total and per client; clones share the counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     limits: ByteLimits,
@@ -31,7 +31,7 @@ struct Table {
     each: HashMap<Arc<str>, usize>,
 }
 
-/// Bytes that one request holds; released on drop.
+/// Bytes counted for one request; subtracted from the counts on drop.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     client: Arc<str>,
@@ -44,7 +44,7 @@ impl Budget {
         Self { limits, held: Arc::default() }
     }
 
-    /// Starts a request of `client` with zero bytes. `None` if the client's limit is reached.
+    /// Returns a holder of zero bytes for a request of `client`; `None` if a limit is reached.
     pub fn enter(&self, client: &str) -> Option<HeldBytes> {
         let client = Arc::from(client);
         let fits = self.fits(&self.table(), &client, 1);
@@ -62,7 +62,7 @@ impl Budget {
         own <= each && table.total + bytes <= total
     }
 
-    /// Bytes that are held now.
+    /// Returns the bytes that are counted now, of all clients.
     #[cfg(test)]
     pub fn total(&self) -> usize {
         self.table().total
@@ -70,7 +70,7 @@ impl Budget {
 }
 
 impl HeldBytes {
-    /// Adds `bytes`; returns false, without a change, if they exceed a limit.
+    /// Counts `bytes` more. Returns false and counts nothing if a limit would be exceeded.
     pub fn take(&mut self, bytes: usize) -> bool {
         let mut table = self.budget.table();
         let fits = self.budget.fits(&table, &self.client, bytes);
@@ -81,20 +81,20 @@ impl HeldBytes {
         fits
     }
 
-    /// Adds `bytes` even beyond the limits, because they are already in memory.
+    /// Counts `bytes` more even above the limits: for bytes that are already in memory.
     pub fn force(&mut self, bytes: usize) {
         self.budget.table().add(&self.client, bytes);
         self.bytes += bytes;
     }
 
-    /// Releases `bytes` of this request.
+    /// Subtracts `bytes` of this request from the counts, because they were freed.
     pub fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.budget.table().remove(&self.client, bytes);
         self.bytes -= bytes;
     }
 
-    /// Starts another request of the same client.
+    /// Returns a new holder with zero bytes for the same client.
     pub fn another(&self) -> Self {
         Self { client: Arc::clone(&self.client), bytes: 0, budget: self.budget.clone() }
     }

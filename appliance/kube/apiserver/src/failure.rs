@@ -1,11 +1,11 @@
-//! Failures of handlers outside the API, in the API's format.
+//! Error responses in the API's format, for HTTP handlers outside this crate.
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// Returns a failure as a Kubernetes `Status`.
+/// Returns an error response with a Kubernetes `Status` as body.
 pub fn failure(code: StatusCode, reason: &str, message: &str) -> Response {
     let status = json!({
         "kind": "Status",

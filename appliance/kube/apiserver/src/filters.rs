@@ -1,9 +1,8 @@
-//! Authentication, authorization and request limits: they apply to every request before its handler
-//! runs. Writes, reads of Secrets and requests with an invalid credential are then recorded in the
-//! audit log.
+//! Authentication, authorization and request limits, applied to every request before its handler.
+//! Writes, reads of Secrets and requests with an invalid credential are recorded in the audit log.
 //!
-//! The user is that of the connection's client certificate, or of the bearer token. Impersonation
-//! requires permission. `/version` and the health checks need no authentication.
+//! The user comes from the connection's client certificate, otherwise from the bearer token.
+//! Impersonation requires a permission. `/version` and the health checks need no authentication.
 
 mod audit_log;
 pub(crate) mod authentication;
@@ -45,12 +44,12 @@ pub const WRITES: Limits = Limits { total: 200, each: 100 };
 pub const WATCHES: Limits = Limits { total: 2500, each: 1500 };
 
 const MIB: usize = 1024 * 1024;
-/// Maximum bytes of request bodies in memory. Their decoded form takes about ten times as much.
+/// Limits on the bytes of request bodies in memory. Decoded bodies take about ten times as much.
 pub const BODIES: ByteLimits = ByteLimits { total: 16 * MIB, each: 8 * MIB, reserve: 4 * MIB };
-/// Maximum bytes of responses that clients have not read yet.
+/// Limits on the bytes of responses that clients have not read yet.
 pub const RESPONSES: ByteLimits = ByteLimits { total: 48 * MIB, each: 24 * MIB, reserve: 16 * MIB };
 
-/// Configuration of authentication and audit log, besides the engine.
+/// Configuration of authentication and audit log.
 #[derive(Clone, Default)]
 pub struct AuthConfig {
     tokens: Authenticator,
@@ -68,7 +67,7 @@ const UNCLAIMED: &str = "this box has no owner yet: claim it at https://<its add
     code that its screen and its serial console show, or by `tinbox box claim <its address>`";
 
 impl From<Authenticator> for AuthConfig {
-    /// Accepts only the tokens of the file: no ServiceAccounts, no audit log. For tests and tools.
+    /// Accepts only the given tokens: no ServiceAccounts, no audit log. For tests and tools.
     fn from(tokens: Authenticator) -> Self {
         Self { tokens, ..Self::default() }
     }
@@ -98,13 +97,13 @@ impl AuthConfig {
         })
     }
 
-    /// Returns the accepted tokens; changes of them take effect at once.
+    /// Returns the authenticator of the token file; changes of its tokens take effect at once.
     pub fn tokens(&self) -> Authenticator {
         self.tokens.clone()
     }
 
-    /// Fills the Secrets with tokens of ServiceAccounts until the future is dropped. Clients that
-    /// follow Cluster API's guides wait for such a Secret. `ca_pem` is the box's authority.
+    /// Writes tokens into Secrets of type `kubernetes.io/service-account-token` until the future is
+    /// dropped. Cluster API's guides require such Secrets. `ca_pem` is the box's CA certificate.
     pub fn fill_token_secrets(
         &self,
         engine: Engine,
@@ -118,8 +117,8 @@ impl AuthConfig {
         }
     }
 
-    /// Until `owned` returns true, unauthenticated clients get instructions to claim the box
-    /// (FB-3).
+    /// Returns the configuration with a check for an owner. While `owned` returns false,
+    /// unauthenticated clients get 403 with instructions to claim the box (FB-3).
     #[must_use]
     pub fn unclaimed_until(mut self, owned: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.owned = Some(Arc::new(owned));
@@ -127,7 +126,7 @@ impl AuthConfig {
     }
 }
 
-/// Shared state of the authentication layer.
+/// Shared state of authentication, authorization and request limits.
 pub(crate) struct AuthLayer {
     pub engine: Engine,
     pub roles: LiveRoles,
@@ -169,7 +168,7 @@ impl AuthLayer {
         &self.url
     }
 
-    /// Returns the error for an unauthenticated request.
+    /// Returns the error for an unauthenticated request: 401, or 403 while the box has no owner.
     fn unauthenticated(&self) -> StatusError {
         match &self.owned {
             Some(owned) if !owned() => StatusError::new(Reason::Unclaimed, UNCLAIMED),
@@ -177,7 +176,7 @@ impl AuthLayer {
         }
     }
 
-    /// Returns the user of a bearer token, and those of `audiences` for which the token is valid.
+    /// Returns the user of a token, and the `audiences` for which it is valid; else the reason.
     pub(crate) async fn bearer(
         &self,
         token: &str,
@@ -202,21 +201,21 @@ impl AuthLayer {
     }
 }
 
-/// Sender of a request, for the audit record. Handlers use only the user in the request's
-/// extensions.
+/// User of a request, for the audit record. Handlers use the [`User`] in the request's extensions
+/// instead.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// User as whom the request acts.
+    /// User with whose permissions the request runs.
     pub user: User,
-    /// Authenticated user, if another user is impersonated.
+    /// Authenticated user if the request impersonates `user`; `None` without impersonation.
     pub really: Option<User>,
 }
 
-/// Client in whose limits a request is counted.
+/// Key of the client for request and byte limits: its user name, and its address if anonymous.
 #[derive(Debug, Clone)]
 pub(crate) struct Client(pub Arc<str>);
 
-/// Authenticates, authorizes, limits and records requests.
+/// Middleware that authenticates, authorizes, limits and records a request.
 pub(crate) async fn apply(
     State(auth): State<Arc<AuthLayer>>,
     request: Request,
@@ -263,8 +262,8 @@ async fn run(next: Next, request: Request) -> Response {
     })
 }
 
-/// Does all steps between a request and its handler. Sets `known` as soon as the sender is
-/// authenticated, even if the request is then refused. Stores the [`User`] in an admitted request.
+/// Authenticates and authorizes a request, takes its slot, and stores the [`User`] in its
+/// extensions. Sets `known` after authentication, even if the request is then refused.
 async fn admit(
     auth: &AuthLayer,
     info: &RequestInfo,

@@ -1,5 +1,4 @@
-//! HTTP handlers: a request is authenticated, counted and parsed. The engine processes it, and the
-//! response is formatted.
+//! HTTP handlers: parse an authenticated request, call the engine and format the response.
 
 mod deprecated_watch;
 mod discovery;
@@ -35,7 +34,7 @@ use resources::{Reason, StatusError};
 /// Maximum duration of a request that is not a watch, its body included.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// State that every request handler can use.
+/// State shared by all request handlers.
 #[derive(Clone)]
 pub(crate) struct App {
     pub engine: Engine,
@@ -43,10 +42,10 @@ pub(crate) struct App {
     specifications: Specifications,
 }
 
-/// Returns the whole API as one service: the paths of Kubernetes and those of `extra`. Paths of
-/// `extra` must be absolute (`/apis/tinbox.dev/v1alpha1/…`) and must not have a fallback. Every
-/// path except `/version` and the health checks requires an authenticated and authorized user, by
-/// the roles in the store. Handlers of `extra` find the [`rbac::User`] in the request's extensions.
+/// Returns a router with the Kubernetes API and the routes of `extra`. Routes of `extra` must be
+/// absolute (`/apis/tinbox.dev/v1alpha1/…`), without a fallback. Every path except `/version` and
+/// the health checks requires an authenticated user with permission by the roles in the store.
+/// Handlers of `extra` get the [`rbac::User`] from the request's extensions.
 pub fn router(engine: Engine, config: impl Into<AuthConfig>, extra: Router) -> Router {
     let auth = Arc::new(AuthLayer::new(engine.clone(), config.into()));
     let specifications = Specifications::default();
@@ -60,7 +59,7 @@ pub fn router(engine: Engine, config: impl Into<AuthConfig>, extra: Router) -> R
         .layer(middleware::map_request(deprecated_watch::rewrite))
 }
 
-/// Handles a request within the client's byte limits.
+/// Handles a request within the client's byte limits; 429 above the limits.
 async fn handle(app: &App, request: Request) -> Response {
     let target = path::parse(request.uri().path());
     if matches!(target, Some(Target::Version | Target::Health | Target::Readiness)) {
@@ -92,7 +91,7 @@ async fn handle(app: &App, request: Request) -> Response {
     response.map(|body| Body::new(CountedResponse::new(body, held)))
 }
 
-/// Returns the final form of the response, after a failure too.
+/// Handles a request within [`REQUEST_TIMEOUT`]; converts the response or error to YAML or gzip.
 async fn format_response(app: &App, request: Request) -> Response {
     let options = finish::ResponseOptions::of(request.method(), request.headers());
     let response = match tokio::time::timeout(REQUEST_TIMEOUT, respond(app, request)).await {
@@ -133,7 +132,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
     Ok(response::json(StatusCode::OK, &document))
 }
 
-/// Readiness, in Kubernetes' words, which hide the reason from unauthenticated clients.
+/// Returns 200, or 500 without a reason if the store stopped: clients may be unauthenticated.
 fn readiness(engine: &Engine) -> Response {
     match engine.stopped() {
         None => text(StatusCode::OK, "ok"),

@@ -1,8 +1,8 @@
-//! OpenAPI documents of the served kinds: v3 by group and version, and v2 of all kinds, as JSON and
-//! as protobuf.
+//! OpenAPI documents of the served kinds: v3 for each group and version, and v2 for all kinds, as
+//! JSON and as protobuf.
 //!
-//! Clients refuse to create or apply an object until the documents show that PATCH accepts
-//! `fieldValidation`. Clients also explain kinds by these documents. Documents are made on first
+//! kubectl creates or applies objects only if the documents show that PATCH accepts
+//! `fieldValidation`; `kubectl explain` shows their descriptions. A document is made on first
 //! request, cached in compressed form, and dropped when the kinds change.
 //!
 //! Never: decides about the validity of an object. Enter at [`Specifications`].
@@ -24,10 +24,10 @@ use resources::definition::Registry;
 use resources::served::{self, Group, GroupVersion};
 use types::Schemas;
 
-/// Maximum cached documents: one for every group and version, and a few of all kinds.
+/// Maximum number of cached documents: one for each group and version, and three of all kinds.
 const MAX_CACHED: usize = 256;
 
-/// Cache of the documents; clones share it.
+/// Cache of OpenAPI documents; clones share the cache.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Specifications {
     cache: Arc<Mutex<DocumentCache>>,
@@ -41,7 +41,7 @@ struct DocumentCache {
 
 impl Specifications {
     /// Returns a document of the kinds in `registry`; `None` for a group or version that is not
-    /// served. Making a document takes milliseconds, so call this on a blocking thread.
+    /// served. Call on a blocking thread, because making a document takes milliseconds.
     pub(crate) fn document(
         &self,
         registry: &Registry,
@@ -78,8 +78,8 @@ impl DocumentCache {
     }
 }
 
-/// Lists the URL of each version's document, with its hash: a cached document under this URL stays
-/// valid.
+/// Returns the document `/openapi/v3`: the URL of each version's document. A URL contains the
+/// document's hash, so clients can cache the document forever.
 fn index(groups: &[Group<'_>], cache: &mut DocumentCache) -> Value {
     let mut paths = Map::new();
     for NamedVersion { name, group, version } in versions(groups) {
@@ -98,7 +98,7 @@ fn index(groups: &[Group<'_>], cache: &mut DocumentCache) -> Value {
     json!({ "paths": paths })
 }
 
-/// A version of a group, with its name in the paths of OpenAPI documents.
+/// Version of a group, with its name in OpenAPI paths, such as `apis/GROUP/VERSION`.
 struct NamedVersion<'a, 'b> {
     name: String,
     group: &'b Group<'a>,
@@ -137,7 +137,7 @@ fn of_version(group: &Group<'_>, version: &GroupVersion<'_>) -> Document {
     Document::new(document.to_string().into_bytes())
 }
 
-/// Makes the v2 document of all kinds.
+/// Makes the OpenAPI v2 document of all kinds.
 fn whole(groups: &[Group<'_>]) -> Value {
     let mut schemas = Schemas::default();
     let mut all_paths = Map::new();

@@ -1,6 +1,6 @@
-//! Reviews: own identity, permissions, user of a token; and the request for a token. They are
-//! created and answered but never stored (k8s.io/kubernetes, pkg/registry/authentication,
-//! pkg/registry/authorization, pkg/registry/core/serviceaccount).
+//! Reviews (own identity, permissions, user of a token) and `TokenRequest`, which are answered but
+//! never stored (k8s.io/kubernetes, pkg/registry/authentication, pkg/registry/authorization,
+//! pkg/registry/core/serviceaccount).
 
 mod access;
 mod token;
@@ -54,7 +54,7 @@ pub(crate) async fn respond(
     Ok(response)
 }
 
-/// Target and user of a review.
+/// Request for a review: its kind, path and user.
 struct Call<'a> {
     auth: &'a AuthLayer,
     review: &'a Review,
@@ -80,7 +80,7 @@ impl Call<'_> {
         }
     }
 
-    /// Parses a part of the object as a type; a missing part gives the default.
+    /// Parses a part of the request's object as `T`; the default if the part is missing.
     fn read<T: DeserializeOwned + Default>(&self, part: &Value) -> Result<T, StatusError> {
         if part.is_null() {
             return Ok(T::default());
@@ -92,7 +92,7 @@ impl Call<'_> {
     }
 }
 
-/// Returns `authentication.k8s.io/v1 UserInfo` of a user.
+/// Returns a user as `authentication.k8s.io/v1 UserInfo`.
 fn user_info(user: &User) -> Value {
     let mut info = json!({ "username": user.name });
     if !user.uid.is_empty() {
@@ -134,7 +134,7 @@ fn check_kind(object: &mut Value, api_version: &str, kind: &str) -> Result<(), S
     Ok(())
 }
 
-/// Returns the document `/.well-known/openid-configuration`.
+/// Returns the document `/.well-known/openid-configuration`; 404 without ServiceAccount tokens.
 pub(crate) fn issuer(auth: &AuthLayer) -> Result<Value, StatusError> {
     match auth.accounts() {
         Some(_) => Ok(rbac::jwt::configuration(auth.url())),
@@ -142,7 +142,7 @@ pub(crate) fn issuer(auth: &AuthLayer) -> Result<Value, StatusError> {
     }
 }
 
-/// Returns the document `/openid/v1/jwks`.
+/// Returns the document `/openid/v1/jwks`; 404 without ServiceAccount tokens.
 pub(crate) fn keys(auth: &AuthLayer) -> Result<Value, StatusError> {
     let accounts = auth.accounts().ok_or_else(StatusError::no_such_resource)?;
     Ok(accounts.key_set())

@@ -1,10 +1,10 @@
-//! The server socket: TLS connections with limits on number and time, each with HTTP/2 or HTTP/1.1.
+//! Server socket: accepts TLS connections with HTTP/2 or HTTP/1.1, limited in number and time.
 //!
-//! A connection without an authenticated request counts as unauthenticated. Unauthenticated
-//! connections have few slots, one address has even fewer, and their time is limited. If no slot is
-//! free, the address with the most connections loses one. Addresses with an authenticated client
-//! within the last hour have separate slots. Therefore slow or frequent unauthenticated connections
-//! cannot block authenticated clients.
+//! A connection without an authenticated request counts as unauthenticated. Such connections are
+//! limited in total, per address and in time ([`UNAUTHENTICATED`], [`AUTHENTICATION_TIMEOUT`]). If
+//! no slot is free, a connection of the address with the most connections is closed. Addresses with
+//! an authenticated client within the last hour have separate slots. Therefore unauthenticated
+//! connections cannot block authenticated clients.
 
 use std::io::Cursor;
 use std::net::IpAddr;
@@ -29,47 +29,47 @@ use tokio_rustls::server::TlsStream;
 use crate::auth::Error;
 use crate::filters::Peer;
 
-/// Maximum open connections; a further one waits to be accepted.
+/// Maximum open connections; further connections wait to be accepted.
 pub const MAX_CONNECTIONS: usize = 1024;
-/// Maximum connections of authenticated users among them; a further one of a user gets 429.
+/// Maximum connections of authenticated users, in total and per user; above the limit, 429.
 pub const USERS: Limits = Limits { total: 1024, each: 512 };
-/// Maximum unauthenticated connections among them. The same limits apply separately to addresses
-/// from which an authenticated client came recently.
+/// Maximum unauthenticated connections, in total and per address. Addresses with a recent
+/// authenticated client have separate slots with the same limits.
 pub const UNAUTHENTICATED: http_edge::Limits = http_edge::Limits { total: 192, each: 64 };
 /// Maximum wait for the first byte of a connection.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum time for which a connection may stay unauthenticated.
 pub const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum concurrent requests and watches on one HTTP/2 connection (a controller's watches share
-/// one).
+/// Maximum concurrent requests and watches on one HTTP/2 connection. A controller uses one
+/// connection for all its watches.
 pub const MAX_STREAMS: u32 = 250;
 /// Maximum header bytes of one request.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
 /// Maximum duration of the TLS handshake, the HTTP/2 preface included.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum wait for a request's head on HTTP/1.1, which also limits an idle connection.
+/// Maximum wait for a request's head on HTTP/1.1; also the idle timeout of a connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval of HTTP/2 pings to the client.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Maximum wait for the response to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum HTTP/2 streams that the client resets before the server has processed them (rapid-reset
-/// defense).
+/// Maximum HTTP/2 streams that a client resets before the server has processed them (defense
+/// against rapid reset, CVE-2023-44487).
 const MAX_EARLY_RESETS: usize = 20;
-/// Maximum HTTP/2 streams reset for the client's errors before the connection is closed.
+/// Maximum HTTP/2 streams of a connection that the server resets because of client errors.
 const MAX_ERROR_RESETS: usize = 1024;
 /// HTTP/2 receive windows in bytes, per stream and per connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Maximum bytes buffered per stream towards the client, because thousands may be unread, and
-/// maximum bytes of a request's head on HTTP/1.1.
+/// Maximum buffered response bytes of an HTTP/2 stream, small because thousands of streams may be
+/// unread, and maximum bytes of a request's head on HTTP/1.1.
 const SEND_BUFFER: usize = 64 * 1024;
 const HEAD_BUFFER: usize = 64 * 1024;
 /// Bytes of the HTTP/2 client preface (RFC 9113 section 3.4).
 const HTTP2_PREFACE: usize = 24;
-/// Time that running requests have to finish after a shutdown request; watches end then too.
+/// Maximum time for running requests and watches to finish after shutdown begins.
 pub const GRACE: Duration = Duration::from_secs(2);
-/// Delay after a failed accept (such as out of file descriptors), to avoid a busy loop.
+/// Delay after a failed accept, such as "out of file descriptors", against a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves `router` on `listener` until `shutdown` resolves, then waits up to [`GRACE`] for running
@@ -146,7 +146,7 @@ async fn accept(
     Ok((socket, from.ip().to_canonical(), permit))
 }
 
-/// Returns true if the listening socket itself has failed.
+/// Returns true if the error means that the listening socket itself has failed, not one connection.
 fn is_fatal(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidInput, NotConnected, Unsupported};
     matches!(error.kind(), InvalidInput | NotConnected | Unsupported)
@@ -205,7 +205,7 @@ impl Connection {
     }
 }
 
-/// Ends if a connection stays unauthenticated for too long; never ends for an authenticated client.
+/// Returns after [`AUTHENTICATION_TIMEOUT`]; never returns if the client is authenticated then.
 async fn stays_unauthenticated(peer: &Peer, lanes: &Lanes) {
     tokio::time::sleep(AUTHENTICATION_TIMEOUT).await;
     if !peer.is_unauthenticated() {
@@ -214,20 +214,20 @@ async fn stays_unauthenticated(peer: &Peer, lanes: &Lanes) {
     }
 }
 
-/// Stream of a connection whose first bytes have already been read.
+/// TLS stream that first yields the bytes that were already read.
 type Rewound = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
 type Tls = TlsStream<TcpStream>;
 
-/// Connection after its handshake.
+/// Connection after the TLS handshake.
 struct Opened {
     stream: Rewound,
     builder: Builder<TokioExecutor>,
-    /// User of the client's certificate.
+    /// User of the client's certificate; `None` without a client certificate.
     user: Option<User>,
 }
 
-/// Does the TLS handshake. For HTTP/2, also reads the preface, because the server library waits for
-/// it without a time limit. On HTTP/1.1, the library's header timeout applies.
+/// Does the TLS handshake. For HTTP/2, also reads the client preface, for which hyper has no
+/// timeout. For HTTP/1.1, hyper's header timeout applies.
 async fn open(acceptor: &TlsAcceptor, socket: TcpStream) -> Result<Opened, std::io::Error> {
     tokio::time::timeout(FIRST_BYTE_TIMEOUT, socket.peek(&mut [0])).await??;
     let stream = acceptor.accept(socket).await?;

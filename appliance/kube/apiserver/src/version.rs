@@ -1,4 +1,4 @@
-//! Version of this server, and of Kubernetes whose API it follows.
+//! Document `/version`: version of Kubernetes whose API this server follows, and of this server.
 
 use serde_json::{Value, json};
 
@@ -22,12 +22,12 @@ pub(crate) fn document() -> Value {
     })
 }
 
-/// Returns the Kubernetes version with the suffix of this server.
+/// Returns the Kubernetes version with this server's suffix: `v1.35.0+tinbox.VERSION`.
 pub(crate) fn text() -> String {
     format!("v{MAJOR}.{MINOR}.0+tinbox.{}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the architecture under its Go name, which clients expect.
+/// Returns Go's name of the CPU architecture, which clients expect, such as `amd64`.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

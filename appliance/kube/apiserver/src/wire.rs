@@ -1,5 +1,5 @@
-//! Wire forms of requests and responses: paths, queries, bodies, content negotiation, and documents
-//! with an ETag. They depend on no handler, filter or review.
+//! Formats of requests and responses: paths, queries, bodies, content negotiation, documents with
+//! an ETag. This module uses no handler, filter or review.
 
 pub mod accept;
 pub mod body;

@@ -1,4 +1,4 @@
-//! The first administrator: created once, with a kubeconfig for the owner.
+//! Credential of the first administrator: a token and a kubeconfig, created once for the owner.
 
 use std::path::{Path, PathBuf};
 
@@ -21,9 +21,9 @@ pub struct AdminAccess {
 }
 
 impl AdminAccess {
-    /// Creates the administrator's token and `STATE/admin.kubeconfig` at the first start. Later
-    /// calls only return the path, even if the file was removed. The token's hash stays valid, and
-    /// no new kubeconfig is created without the owner's knowledge.
+    /// Creates the administrator's token and `STATE/admin.kubeconfig` if there is no token file.
+    /// Later calls only return the path, even if the kubeconfig was removed: no administrator's
+    /// credential is created without the owner's knowledge.
     ///
     /// # Errors
     /// Returns an error if a file of the state directory cannot be written.
@@ -47,12 +47,12 @@ pub(super) fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("admin.kubeconfig")
 }
 
-/// Makes a new random token.
+/// Returns a new random token of 64 hexadecimal digits.
 pub(super) fn new_token() -> Secret {
     Secret::from(stdx::random_hex(TOKEN_BYTES))
 }
 
-/// Returns the text of a kubeconfig with a token.
+/// Returns the text of a kubeconfig with the server, its CA certificate and `token`.
 pub(super) fn render(server_url: &str, ca_pem: &str, token: &Secret) -> String {
     let authority = STANDARD.encode(ca_pem);
     format!(

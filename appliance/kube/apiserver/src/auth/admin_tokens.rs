@@ -1,4 +1,4 @@
-//! Management of the token file at run time: list, replace and revoke tokens.
+//! Management of the token file at run time: lists, replaces and revokes tokens.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -8,17 +8,17 @@ use stdx::Secret;
 
 use super::{Authenticator, Error, Pki, access as kubeconfig, private_file, token};
 
-/// Minimum hexadecimal digits of an id that identify a token.
+/// Minimum hexadecimal digits of an id given to [`AdminTokens::revoke`].
 const MIN_PREFIX: usize = 8;
-/// Number of hexadecimal digits of an id in listings.
+/// Number of hexadecimal digits of [`TokenInfo::id`].
 const SHOWN: usize = 12;
-/// Name of the user whose token is replaced.
+/// Name of the user whose token [`AdminTokens::rotate`] replaces.
 const ADMIN: &str = "admin";
 
-/// A token without its secret.
+/// Listed token: its user and the beginning of its hash, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TokenInfo {
-    /// First hexadecimal digits of the token's hash.
+    /// First 12 hexadecimal digits of the token's SHA-256.
     pub id: String,
     /// Name of the token's user.
     pub user: String,
@@ -43,7 +43,7 @@ pub enum TokenError {
     File(#[from] Error),
 }
 
-/// The token file and the tokens in memory. Changes are serialized.
+/// Manager of the token file and of the tokens in memory. Changes run one at a time.
 pub struct AdminTokens {
     state: PathBuf,
     ca_pem: String,
@@ -53,7 +53,7 @@ pub struct AdminTokens {
 }
 
 impl AdminTokens {
-    /// Manages the tokens of `state` that `known` accepts. `url` is the box's own, for kubeconfigs.
+    /// Makes a manager of the token file in `state` and of `known`. `url` is the box's own.
     pub fn new(state: PathBuf, pki: &Pki, url: &str, known: Authenticator) -> Self {
         let (ca_pem, changing) = (pki.ca_pem().to_owned(), Mutex::default());
         Self { state, ca_pem, url: url.to_owned(), known, changing }
@@ -64,8 +64,8 @@ impl AdminTokens {
         self.known.all().into_iter().map(|(hash, user)| info(&hash, user)).collect()
     }
 
-    /// Replaces the administrator's token. The new token is written to `STATE/admin.kubeconfig` and
-    /// returned; older ones become invalid. Blocks: it writes to disk.
+    /// Replaces the token of the user `admin`; older ones become invalid. Writes the kubeconfig to
+    /// `STATE/admin.kubeconfig` and returns its text. Blocks on disk writes.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or written. The old token then stays valid.
@@ -85,11 +85,11 @@ impl AdminTokens {
         Ok(Secret::from(made))
     }
 
-    /// Revokes the token whose id begins with `id`. Blocks: it writes to disk.
+    /// Revokes the token whose id begins with `id`. Blocks on disk writes.
     ///
     /// # Errors
-    /// Returns an error if no token or several match, if the token is the last administrator's, or
-    /// if the file cannot be written.
+    /// Returns an error if no token or several tokens match, if no administrator's token would
+    /// remain, or if the token file cannot be written.
     pub fn revoke(&self, id: &str) -> Result<TokenInfo, TokenError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let all = self.known.all();

@@ -7,9 +7,9 @@
 //! STATE/pki/serviceaccount.key       EC P-256, created once: see `signing`
 //! ```
 //!
-//! A box without a battery-backed clock may believe that the year is 1970 when it creates the
-//! certificates. Therefore both start on a fixed day before every real clock, and their lifetime is
-//! counted from that day or later.
+//! A box without a battery-backed clock may create certificates with its clock in 1970. Therefore
+//! validity starts on 1 January 2025, and the lifetime is counted from the clock's year, at least
+//! 2025.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -32,27 +32,27 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
-/// TLS versions of the box as a server. All its clients support TLS 1.3; older versions are only
-/// for servers from which the box downloads.
+/// TLS versions of the box as a server: all clients support TLS 1.3. The box accepts older versions
+/// only when it downloads from other servers.
 const SERVED: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
-/// Every certificate is valid from 1 January of this year.
+/// First year of validity: every certificate is valid from 1 January 2025.
 const FIRST_YEAR: i16 = 2025;
-/// Lifetime of the authority's certificate, in years.
+/// Lifetime of the CA certificate, in years.
 const CA_YEARS: i16 = 30;
 /// Lifetime of a server certificate, in years.
 const SERVER_YEARS: i16 = 10;
-/// Years before its expiry from which a server certificate is replaced at the next start.
+/// Years before expiry from which a server certificate is replaced at the next start.
 const RENEW_YEARS: i16 = 2;
 
-/// The certificate authority and a server certificate for the box's names.
+/// Certificate authority of the box, and a server certificate for the box's names.
 pub struct Pki {
     folder: PathBuf,
     ca_pem: String,
     served: Arc<ServedCertificate>,
 }
 
-/// The present server certificate. Every TLS configuration of a [`Pki`] shares it, so a new
+/// Present server certificate, shared by all TLS configurations of a [`Pki`], so that a new
 /// certificate is used from the next handshake on.
 #[derive(Debug, Default)]
 struct ServedCertificate(RwLock<Option<Arc<CertifiedKey>>>);
@@ -70,11 +70,11 @@ struct CertificateRecord {
 }
 
 impl Pki {
-    /// Reads the authority and the server certificate in `state_dir`, and creates missing or
-    /// outdated ones. `names` are the DNS names and IP addresses that clients may use.
+    /// Reads the CA and the server certificate in `state_dir`; creates missing files, and replaces
+    /// an outdated server certificate. `names` are the DNS names and IP addresses of the box.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be read or written, or a name is invalid.
+    /// Returns an error if a file cannot be read or written, or if a name is invalid.
     pub fn ensure(state_dir: &Path, names: &[String], now: Timestamp) -> Result<Self, Error> {
         let folder = state_dir.join("pki");
         private_file::folder(&folder)?;
@@ -105,11 +105,11 @@ impl Pki {
         Ok(pki)
     }
 
-    /// Reissues the server certificate for `names`, with the same key, from the next handshake on.
-    /// The box's addresses change; its pin does not (TL-1).
+    /// Reissues the server certificate for `names`, used from the next handshake on. The key stays
+    /// the same, so clients that pinned the key still trust the box (TL-1).
     ///
     /// # Errors
-    /// As for [`Pki::ensure`]; the old certificate then stays in use.
+    /// Returns the errors of [`Pki::ensure`]; the old certificate then stays in use.
     pub fn rename(&self, names: &[String], now: Timestamp) -> Result<(), Error> {
         let year = now.to_zoned(TimeZone::UTC).year().max(FIRST_YEAR);
         let key = ensure_key(&self.folder.join("ca.key"), "authority's key")?;
@@ -139,12 +139,12 @@ impl Pki {
         read.is_ok_and(|certificate| ParsedCertificate::try_from(&certificate).is_ok())
     }
 
-    /// Returns the authority's certificate, which clients trust.
+    /// Returns the CA certificate, which clients trust, as PEM.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// Returns the server's certificate. Its key stays the same when it is renewed.
+    /// Returns the server certificate. A renewed certificate has the same key.
     ///
     /// # Errors
     /// Returns an error if the file is not what [`Pki::ensure`] wrote.
@@ -153,8 +153,8 @@ impl Pki {
         CertificateDer::from_pem_file(&path).map_err(|source| Error::Pem { path, source })
     }
 
-    /// TLS configuration of the API server: TLS 1.3, HTTP/2 preferred. A client certificate is
-    /// optional; it must be issued by this authority, for clients.
+    /// Returns the TLS configuration of the API server: TLS 1.3, HTTP/2 preferred. Client
+    /// certificates are optional, and must be issued by this CA for client authentication.
     ///
     /// # Errors
     /// Returns an error if the files are not what [`Pki::ensure`] wrote.
@@ -170,11 +170,11 @@ impl Pki {
         Ok(Arc::new(config))
     }
 
-    /// Works as [`Pki::server_config`], for web pages: the server requests no client certificate,
-    /// because browsers would show their user a dialog.
+    /// Works as [`Pki::server_config`], for web pages: without a request for a client certificate,
+    /// for which browsers would show a dialog.
     ///
     /// # Errors
-    /// As for [`Pki::server_config`].
+    /// Returns the errors of [`Pki::server_config`].
     pub fn page_config(&self) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -186,7 +186,7 @@ impl Pki {
         Ok(Arc::new(config))
     }
 
-    /// Makes the verifier of client certificates; clients without one may connect, unauthenticated.
+    /// Makes the verifier of client certificates. Clients without a certificate may connect.
     fn client_verifier(
         &self,
         provider: Arc<CryptoProvider>,
@@ -235,8 +235,8 @@ impl Pki {
     }
 }
 
-/// Content of the authority's certificate. It is the same for the same key on every start, because
-/// issued certificates must name their issuer exactly.
+/// Returns the content of the CA certificate. The content depends only on the key, because issued
+/// certificates must contain exactly the same issuer name.
 fn authority(key: &KeyPair) -> CertificateParams {
     let print = Sha256::digest(key.der_bytes());
     let print = stdx::hex(print.get(..4).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Files that only their owner may read.
+//! Files that only the server's user may read (mode 0600).
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,7 +12,7 @@ pub fn folder(path: &Path) -> Result<(), Error> {
     made.map_err(Error::file("create", path))
 }
 
-/// Writes `text` to `path` with mode 0600.
+/// Replaces the file `path` by `text`, durably, with mode 0600.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! ServiceAccount tokens, issued for an existing account and valid while it exists.
+//! ServiceAccount tokens, which are valid only while their ServiceAccount exists.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::SigningKey;
 use resources::engine::Engine;
 use resources::{Reason, StatusError};
 
-/// Time for which tokens stay valid after the deletion of their account or Secret began: the
+/// Time for which a token stays valid after the deletionTimestamp of its account or Secret: the
 /// permitted clock difference.
 const DELETION_LEEWAY: SignedDuration = jwt::LEEWAY;
 /// Maximum lifetime of a token, in seconds.
 pub(crate) const MAX_SECONDS: i64 = 1 << 32;
 
-/// Issues and verifies the tokens of one box; clones share the key.
+/// Issuer and verifier of the ServiceAccount tokens of one box; clones share the key.
 #[derive(Clone)]
 pub struct ServiceAccountTokens {
     key: Arc<SigningKey>,
@@ -29,17 +29,17 @@ impl ServiceAccountTokens {
         Self { key: Arc::new(key) }
     }
 
-    /// Default audiences of issued tokens, and the box's own audiences for received tokens.
+    /// Returns the audiences of this API, which are also the default for issued tokens.
     pub fn audiences() -> Vec<String> {
         vec![ISSUER.to_owned()]
     }
 
-    /// Returns the document `/openid/v1/jwks`.
+    /// Returns the document `/openid/v1/jwks` with the public key.
     pub fn key_set(&self) -> Value {
         jwt::key_set(self.key.id(), self.key.public_point())
     }
 
-    /// Issues a new token with these claims.
+    /// Returns a signed token with `claims`.
     ///
     /// # Errors
     /// 500 if the token cannot be signed.
@@ -56,17 +56,17 @@ impl ServiceAccountTokens {
             && self.key.verifies(unverified.signing_input.as_bytes(), &unverified.signature)
     }
 
-    /// Returns the object that a token of this key is bound to; `None` for a token of another key.
+    /// Returns the objects that a token is bound to; `None` if another key signed the token.
     pub(super) fn bound(&self, unverified: Unverified<'_>) -> Option<Bound> {
         self.is_signed(&unverified).then(|| unverified.verified().kubernetes)
     }
 
-    /// Returns the user of a token, and those of `audiences` for which it is valid. The token's
-    /// account, and its Secret if it is bound to one, must still be the same objects.
+    /// Verifies a token. Returns its user, and the members of `audiences` for which the token is
+    /// valid. The account and the Secret of the token must still exist with the same uids.
     ///
     /// # Errors
-    /// Returns the reason for a TokenReview; the client that sends the token learns only that it is
-    /// invalid.
+    /// Returns the reason for a refusal, for a TokenReview. A client that authenticates with the
+    /// token gets no reason.
     pub async fn user(
         &self,
         engine: &Engine,

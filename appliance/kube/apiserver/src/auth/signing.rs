@@ -12,17 +12,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, pki, private_file};
 
-/// Signs tokens and verifies its own signatures.
+/// P-256 key that signs tokens and verifies their signatures.
 pub struct SigningKey {
     pair: EcdsaKeyPair,
     id: String,
 }
 
 impl SigningKey {
-    /// Reads the key in `state_dir`, and creates a missing one.
+    /// Reads the key in `state_dir`; creates a missing key.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read or written, or has other content.
+    /// Returns an error if the file cannot be read or written, or does not contain a P-256 key.
     pub fn ensure(state_dir: &Path) -> Result<Self, Error> {
         let folder = state_dir.join("pki");
         private_file::folder(&folder)?;
@@ -34,7 +34,7 @@ impl SigningKey {
         Ok(Self { pair, id })
     }
 
-    /// Returns the key id (`kid`) in the tokens' headers.
+    /// Returns the key id (`kid`) in tokens: SHA-256 of the public key in hexadecimal.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -44,14 +44,14 @@ impl SigningKey {
         self.pair.public_key().as_ref()
     }
 
-    /// Returns a signature of 64 bytes, R and S (RFC 7518 section 3.4); `None` if the system has no
-    /// random numbers.
+    /// Returns a signature of 64 bytes, R and S (RFC 7518 section 3.4); `None` if signing fails, as
+    /// without random numbers.
     pub fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         let signature = self.pair.sign(&SystemRandom::new(), message).ok()?;
         Some(signature.as_ref().to_vec())
     }
 
-    /// Returns true if `signature` is this key's signature of `message`.
+    /// Returns true if `signature` is a valid signature of `message` by this key.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.public_point());
         key.verify(message, signature).is_ok()

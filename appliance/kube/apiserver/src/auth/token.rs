@@ -1,12 +1,12 @@
-//! Bearer tokens. The disk has only their SHA-256 hashes, one per line with the user's name and,
-//! for users other than administrators, their groups:
+//! Bearer tokens of the token file. A line has the SHA-256 of a token, the user's name and, for
+//! users other than administrators, the user's groups:
 //!
 //! ```text
 //! 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 admin
 //! 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 jane rack-a,rack-b
 //! ```
 //!
-//! A plain hash is sufficient: a token is 256 random bits, which no dictionary contains.
+//! A hash without salt is sufficient, because a token has 256 random bits.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,8 +19,8 @@ use super::{Error, private_file};
 /// Maximum tokens in the token file.
 pub const MAX_TOKENS: usize = 1024;
 
-/// Authenticates the tokens of the token file. Clones share the token list, so a revoked token is
-/// invalid in all of them.
+/// Authenticator for the tokens of the token file. Clones share the list, so a revoked token
+/// becomes invalid in all clones.
 #[derive(Clone, Default)]
 pub struct Authenticator {
     known: Arc<RwLock<TokenTable>>,
@@ -30,11 +30,11 @@ pub struct Authenticator {
 type TokenTable = Vec<([u8; 32], User)>;
 
 impl Authenticator {
-    /// Loads the tokens in `state_dir`; none if the file is missing.
+    /// Loads the token file in `state_dir`; an empty list if the file is missing.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or a line is neither hash and user, nor
-    /// comment, nor empty.
+    /// Returns an error if the file cannot be read, or if a line is not a hash and a user, a
+    /// comment (`#`) or empty.
     pub fn load(state_dir: &Path) -> Result<Self, Error> {
         let path = file(state_dir);
         let text = private_file::read(&path)?.unwrap_or_default();
@@ -58,20 +58,20 @@ impl Authenticator {
         lines.peek().is_some() && lines.all(|line| read_line(line).is_some())
     }
 
-    /// Adds `token` for the administrator `user`; for tests and tools that have no state directory.
+    /// Adds `token` for the administrator `user`, in memory only, for tests and tools.
     #[must_use]
     pub fn with(self, token: &str, user: &str) -> Self {
         self.with_user(token, User::known(user, [MASTERS.to_owned()]))
     }
 
-    /// Adds `token` for `user`.
+    /// Adds `token` for `user`, in memory only.
     #[must_use]
     pub fn with_user(self, token: &str, user: User) -> Self {
         self.known.write().unwrap_or_else(PoisonError::into_inner).push((hash(token), user));
         self
     }
 
-    /// Replaces all tokens by those of another authenticator.
+    /// Replaces all tokens by the tokens of `other`.
     pub(super) fn replace(&self, other: Self) {
         let new = other.all();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = new;
@@ -82,8 +82,8 @@ impl Authenticator {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the user of a bearer token; `None` for an unknown token. Runs in constant time: the
-    /// token is compared with every known hash up to the last byte.
+    /// Returns the user of a bearer token; `None` for an unknown token. The time does not depend on
+    /// the token: its hash is compared with every known hash up to the last byte.
     pub fn user(&self, token: &str) -> Option<User> {
         let given = hash(token);
         let mut found = None;
@@ -103,13 +103,12 @@ pub(super) fn file(state_dir: &Path) -> PathBuf {
     state_dir.join("tokens")
 }
 
-/// Returns the line of the token file for `token`.
+/// Returns the line of the token file for `token`, with its newline.
 pub(super) fn line(token: &str, user: &str) -> String {
     format!("{} {user}\n", stdx::hex(&hash(token)))
 }
 
-/// Returns the text of a token file without the tokens for which `is_out` returns true; all other
-/// lines stay.
+/// Returns the text of a token file without the lines of tokens for which `is_out` returns true.
 pub(super) fn without(text: &str, is_out: impl Fn(&[u8; 32], &User) -> bool) -> String {
     let stays = |line: &&str| !read_line(line).is_some_and(|(hash, user)| is_out(&hash, &user));
     text.lines().filter(stays).map(|line| format!("{line}\n")).collect()

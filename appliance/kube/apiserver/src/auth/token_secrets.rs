@@ -1,8 +1,8 @@
-//! Secrets with the token of a ServiceAccount: filled as kube-controller-manager does
-//! (`pkg/controller/serviceaccount/tokens_controller.go`), deleted with their account.
+//! Controller that writes ServiceAccount tokens into Secrets, and deletes Secrets of deleted
+//! accounts (kube-controller-manager, `pkg/controller/serviceaccount/tokens_controller.go`).
 //!
-//! A token is bound to the uids of its account and of its Secret, and becomes invalid when either
-//! is deleted.
+//! A token is bound to the uids of its account and of its Secret. Deletion of either object makes
+//! the token invalid.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use resources::{FieldSelector, Reason, StatusError};
 
 const SECRETS: &str = "/secrets";
 const ACCOUNTS: &str = "/serviceaccounts";
-/// Annotation with the uid of the account whose token a Secret holds.
+/// Annotation with the uid of the ServiceAccount whose token a Secret contains.
 const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
-/// Number of Secrets per page.
+/// Number of Secrets per page of a list.
 const PAGE: usize = 200;
 /// Delay after an error before the Secrets are processed again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Controller that fills the token Secrets of one box.
+/// Controller that writes tokens into the token Secrets of one box.
 #[derive(Clone)]
 pub(crate) struct TokenSecrets {
     pub engine: Engine,
@@ -38,19 +38,19 @@ pub(crate) struct TokenSecrets {
     pub ca_pem: String,
 }
 
-/// Step for one Secret.
+/// Action of the controller on one Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// No change; a Secret without an account waits for its account.
+    /// No change: the Secret is complete, or waits for its account to be created.
     Keep,
-    /// Deletion: the account is gone, or another account has its name.
+    /// Deletion: the account was deleted, or another account now has its name.
     Delete,
-    /// Update: data is missing or of another box. `token` is true if that includes the token.
+    /// Update: data is missing or belongs to another box. `token` is true if a new token is needed.
     Fill { token: bool },
 }
 
 impl TokenSecrets {
-    /// Fills Secrets until the future is dropped.
+    /// Runs the controller until the future is dropped; retries after [`RETRY`] on errors.
     pub async fn run(self) {
         loop {
             if let Err(error) = self.follow().await {
@@ -83,7 +83,7 @@ impl TokenSecrets {
         self.engine.watch(resource, None, options).await
     }
 
-    /// Processes every Secret of the type once.
+    /// Processes every token Secret once.
     pub async fn sweep(&self) -> Result<(), StatusError> {
         let mut token = None;
         loop {
@@ -159,7 +159,7 @@ impl TokenSecrets {
         if token || !whole { Step::Fill { token } } else { Step::Keep }
     }
 
-    /// Returns true for a token that this box issued for this Secret and account.
+    /// Returns true if this box issued the token for the uids of Secret and account.
     fn is_own(&self, token: &str, secret: &str, account: &str) -> bool {
         let Ok(unverified) = Unverified::parse(token) else { return false };
         let bound = self.accounts.bound(unverified);
@@ -185,7 +185,7 @@ impl TokenSecrets {
         self.accounts.issue(&Claims::new(bound, audiences, id, now, MAX_SECONDS))
     }
 
-    /// Returns the patch that fills `secret`, with the precondition that the Secret is unchanged.
+    /// Returns the patch of `secret` with its data. The patch fails if the Secret has changed.
     fn filled(&self, secret: &Value, account: &Value, token: Option<&str>) -> Value {
         let mut data = json!({
             "ca.crt": STANDARD.encode(&self.ca_pem),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A separate thread writes the records, because a slow disk must not delay requests. Records that
-//! do not fit into the queue are counted, and the count is written instead.
+//! do not fit into the queue are dropped, and their number is written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -30,7 +30,7 @@ pub const MAX_OLD_FILES: usize = 4;
 /// Maximum records in the queue to the writer thread.
 const MAX_WAITING: usize = 1024;
 
-/// The audit log; clones share it. Dropping the last clone writes all queued records.
+/// Audit log; clones share it. Dropping the last clone writes all queued records to disk.
 #[derive(Clone)]
 pub struct AuditLog {
     inner: Arc<Inner>,
@@ -68,7 +68,7 @@ impl AuditLog {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Queues a record. Never blocks.
+    /// Queues a record for writing. Never blocks; a record is dropped if the queue is full.
     pub fn record(&self, record: &AuditRecord) {
         let lines = self.inner.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = lines.as_ref().is_some_and(|lines| lines.try_send(record.line()).is_ok());
@@ -79,8 +79,8 @@ impl AuditLog {
 }
 
 impl AuditLog {
-    /// Queues the record of a request with an invalid credential, at the time `now`. Their number
-    /// per minute is limited; omitted records are counted.
+    /// Queues the record of a request with an invalid credential at the monotonic time `now`. Above
+    /// [`rbac::REFUSED_A_MINUTE`], records are omitted; the next record contains their number.
     pub fn refused(&self, mut record: AuditRecord, now: Duration) {
         let refused = self.inner.refused.lock();
         let Some(omitted) = refused.unwrap_or_else(PoisonError::into_inner).admit(now) else {
@@ -149,7 +149,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Starts a new file and deletes the oldest one.
+    /// Starts a new file; renames the older files and replaces the oldest.
     fn turn(&mut self) -> std::io::Result<()> {
         let path = |at: usize| match at {
             0 => self.folder.join("audit.log"),

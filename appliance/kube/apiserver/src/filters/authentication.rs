@@ -1,4 +1,4 @@
-//! Authentication and impersonation: sender of a request, and user as whom it acts.
+//! Authentication (sender of a request) and impersonation (user as whom the request runs).
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use resources::StatusError;
 /// Maximum length of an `Authorization` header in bytes; a longer header is ignored.
 const MAX_HEADER: usize = 16 * 1024;
 
-/// Returns the user of the connection's certificate, otherwise of the bearer token; `None` if
-/// neither is known.
+/// Returns the user of the connection's certificate, otherwise of the bearer token; `None` without
+/// a valid certificate or token.
 ///
 /// # Errors
 /// 429 if the user has too many connections.
@@ -48,14 +48,14 @@ pub(super) async fn authenticate(
     Ok(user)
 }
 
-/// Returns the token of a `Bearer` header.
+/// Returns the token of an `Authorization: Bearer` header; `None` without such a header.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION).filter(|header| header.len() <= MAX_HEADER)?;
     let (scheme, token) = header.to_str().ok()?.split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case("Bearer ").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
-/// Replaces the caller by the user in the impersonation headers, if the caller has permission.
+/// Replaces the caller's user by that of the impersonation headers; 403 without permission.
 pub(super) async fn impersonate(
     auth: &AuthLayer,
     caller: Caller,

@@ -1,5 +1,5 @@
-//! Privilege escalation check: a user can grant only permissions that the user has. The check runs
-//! in the transaction that writes a role, a binding, or a Secret that the box fills with a token.
+//! Check against privilege escalation: a user can grant only permissions that the user has. The
+//! check runs in the transaction that writes a role, a binding, or a Secret that gets a token.
 
 use rbac::{Action, MASTERS, RBAC_GROUP, Refusal, Target, User};
 use serde_json::Value;
@@ -43,8 +43,8 @@ pub(super) async fn of(
     })))
 }
 
-/// Returns the check for a Secret: the box fills a Secret of the token type, so its writer needs
-/// permission to request a token of that account.
+/// Returns the check for a Secret. Because the box writes a token into a Secret of the token type,
+/// the Secret's writer needs permission to request a token of the same account.
 async fn token_secret(
     auth: &AuthLayer,
     user: &User,

@@ -1,4 +1,4 @@
-//! Roles as of now: a decision includes every role that was written before the request.
+//! Authorization with current roles: every role written before a request counts.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -10,19 +10,19 @@ use resources::engine::{Engine, EventKind, ObjectWatch, WatchEvent, WatchOptions
 
 /// Kinds of objects from which roles are computed.
 const KINDS: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
-/// Maximum full reads for one decision, if watches keep falling behind.
+/// Maximum full reads of the roles for one decision, in case the watches fall behind again.
 const MAX_ATTEMPTS: usize = 3;
 
-/// Index of roles that follows the store.
+/// Index of roles, updated from watches on the store.
 pub(crate) struct LiveRoles {
     engine: Engine,
-    /// Roles known so far; replaced as a whole.
+    /// Last published roles; replaced as a whole on an update.
     roles: RwLock<Arc<Roles>>,
     feed: Mutex<Option<Feed>>,
 }
 
-/// Progress of the index. The future that updates the index may be dropped early, so processed
-/// changes are stored here until they are published.
+/// State of the index update. Processed changes are stored here until they are published, because
+/// the updating future may be dropped early.
 struct Feed {
     revision: u64,
     changed: Option<Roles>,
@@ -34,7 +34,7 @@ impl LiveRoles {
         Self { engine, roles: RwLock::default(), feed: Mutex::new(None) }
     }
 
-    /// Decides if `user` may do `action` now.
+    /// Decides if `user` may do `action`, by the roles that are stored now.
     pub(crate) async fn authorize(
         &self,
         user: &User,
@@ -47,7 +47,7 @@ impl LiveRoles {
         Ok(self.now().await?.authorize(user, action))
     }
 
-    /// Returns every role and binding written so far.
+    /// Returns the index with every role and binding written so far.
     pub(crate) async fn now(&self) -> Result<Arc<Roles>, StatusError> {
         let mut feed = self.feed.lock().await;
         for _ in 0..MAX_ATTEMPTS {
@@ -91,7 +91,7 @@ impl LiveRoles {
         *self.roles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roles);
     }
 
-    /// Processes every change up to `target`.
+    /// Processes every change of roles up to the store revision `target`.
     async fn follow(&self, feed: &mut Feed, target: u64) -> Result<(), StatusError> {
         if feed.revision >= target && target > 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The client of a connection, as known before its first request.
+//! Client of a connection: address, certificate and connection slot.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use http_edge::Place;
 use rbac::{Share, Shares, User};
 
-/// Client of one connection. A connection occupies one of the few slots for unauthenticated clients
-/// until a request on it is authenticated. It then occupies one of that user's slots.
+/// Client of one connection. The connection occupies a slot for unauthenticated clients until one
+/// of its requests is authenticated, and then a slot of the user.
 #[derive(Debug)]
 pub struct Peer {
     address: IpAddr,
@@ -17,7 +17,7 @@ pub struct Peer {
     /// Slots of authenticated users.
     users: Shares,
     slot: Mutex<Slot>,
-    /// Task that uses the connection after HTTP ends.
+    /// Future that uses the connection after HTTP, such as a WebSocket; `None` if there is none.
     next: Mutex<Option<Next>>,
 }
 
@@ -37,14 +37,14 @@ enum Slot {
 }
 
 impl Peer {
-    /// Makes the state of a connection from `address`. `place` is its slot as an unauthenticated
-    /// client, which can be exchanged for a slot of `users`.
+    /// Makes the state of a connection from `address`. `place` is the slot for unauthenticated
+    /// clients; after authentication, a slot of `users` replaces `place`.
     pub fn new(address: IpAddr, place: Place, users: Shares) -> Self {
         let slot = Mutex::new(Slot::Unauthenticated(place));
         Self { address, user: None, users, slot, next: Mutex::default() }
     }
 
-    /// Sets the user of the client's certificate, which was verified.
+    /// Sets the user of the verified client certificate; `None` without a certificate.
     #[must_use]
     pub fn certified(mut self, user: Option<User>) -> Self {
         if let Some(user) = &user {
@@ -59,13 +59,13 @@ impl Peer {
         self.address
     }
 
-    /// Returns the user of the client's certificate.
+    /// Returns the user of the client's certificate; `None` without a certificate.
     pub fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }
 
-    /// Records that the client is `user`. Returns false if that user has the maximum number of
-    /// connections; this connection then keeps its slot for unauthenticated clients.
+    /// Moves the connection to a slot of `user`. Returns false, and keeps the slot for
+    /// unauthenticated clients, if the user has the maximum number of connections.
     pub fn authenticate(&self, user: &User) -> bool {
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Slot::Unauthenticated(_) = *slot {
@@ -75,19 +75,19 @@ impl Peer {
         true
     }
 
-    /// Sets the task that uses the connection after HTTP ends.
+    /// Sets the future that uses the connection after HTTP ends.
     pub fn go_on_as(&self, next: impl Future<Output = ()> + Send + 'static) {
         let mut place = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Some(Next(Box::pin(next)));
     }
 
-    /// Takes the task that uses the connection after HTTP ends.
+    /// Removes and returns the future that uses the connection after HTTP ends.
     pub fn next(&self) -> Option<BoxFuture<'static, ()>> {
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         next.map(|next| next.0)
     }
 
-    /// Returns true if no request on the connection is authenticated yet.
+    /// Returns true if no request on the connection was authenticated yet.
     pub fn is_unauthenticated(&self) -> bool {
         let slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(*slot, Slot::Unauthenticated(_))

@@ -1,4 +1,4 @@
-//! Head of a request: its action for authorization, and its log and audit record.
+//! Parsed head of a request: action for authorization, data for log and audit record.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use crate::wire::query::Query;
 use resources::reviews::Review;
 use resources::{FieldSelector, StatusError};
 
-/// Kinds whose writes are not recorded: lease renewals and events arrive every second, and would
-/// displace the important records.
+/// Kinds (group and plural) whose writes, except deletes, are not recorded. Lease renewals and
+/// events arrive every second and would displace important records.
 const QUIET: [(&str, &str); 3] =
     [("coordination.k8s.io", "leases"), ("", "events"), ("events.k8s.io", "events")];
 /// Maximum length of a client's request id in bytes.
 const MAX_ID: usize = 64;
 
-/// Written object, which handlers store in the response's extensions. The box may have generated
-/// the name, and only the box knows the uid.
+/// Name and uid of the written object, which handlers store in the response's extensions for the
+/// audit record. The request may contain neither.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WrittenObject {
     pub name: String,
     pub uid: String,
-    /// True if nothing was stored and only the request body said so.
+    /// True if the request body, not the query, requested a dry run.
     pub dry_run: bool,
 }
 
@@ -44,7 +44,7 @@ impl WrittenObject {
 /// Parsed head of a request.
 pub(super) struct RequestInfo {
     pub action: Action,
-    /// True if the path needs no authentication.
+    /// True if the path needs no authentication, such as `/version`.
     pub open: bool,
     dry_run: bool,
     /// True if the request contains a credential.
@@ -105,7 +105,7 @@ impl RequestInfo {
         self.id.clone().unwrap_or_else(|| Uuid::new_v4().to_string())
     }
 
-    /// Returns the client in whose limits the request is counted.
+    /// Returns the client's key for limits: the user name, with the address if anonymous.
     pub(super) fn client(&self, user: &User, head: &Parts) -> String {
         let anonymous = user.name == rbac::ANONYMOUS;
         match head.extensions.get::<Arc<Peer>>().filter(|_| anonymous) {
@@ -114,7 +114,7 @@ impl RequestInfo {
         }
     }
 
-    /// Returns the slots for this type of request.
+    /// Returns the request slots for reads, writes or watches.
     pub(super) fn lane<'a>(&self, auth: &'a AuthLayer) -> &'a Shares {
         match self.action.verb.as_str() {
             "watch" => &auth.watches,
@@ -129,18 +129,18 @@ impl RequestInfo {
             && !self.is_read_only()
     }
 
-    /// Returns true if the request is an access review, which changes nothing.
+    /// Returns true if the request is a review without side effect, such as an access review.
     fn is_read_only(&self) -> bool {
         let Of::Resource { group, resource, .. } = &self.action.target else { return false };
         Review::find(group, resource).is_some_and(Review::is_read_only)
     }
 
-    /// Returns 403 in Kubernetes' words.
+    /// Returns 403 with Kubernetes' message.
     pub(super) fn forbidden(&self, user: &User, reason: &str) -> StatusError {
         StatusError::denied(user, &self.action, reason)
     }
 
-    /// Logs the request, and adds an audit record if its type is recorded.
+    /// Logs the request, and adds an audit record if requests of this type are recorded.
     pub(super) fn log(
         &self,
         auth: &AuthLayer,
@@ -180,7 +180,7 @@ impl RequestInfo {
         }
     }
 
-    /// Records a request whose credential was refused.
+    /// Adds an audit record for a request whose credential was refused (401).
     pub(super) fn log_unauthorized(
         &self,
         auth: &AuthLayer,
@@ -196,14 +196,14 @@ impl RequestInfo {
         log.refused(record.by(&User::anonymous(), None), auth.engine.clock().steady());
     }
 
-    /// Starts the audit record of a request that is recorded, given its status code.
+    /// Returns the start of the audit record; `None` if such a request is not recorded.
     fn record(&self, code: u16) -> Option<AuditRecord> {
         let refused_other = self.impersonates && code == StatusCode::FORBIDDEN.as_u16();
         (self.is_deed() || self.reads_secrets() || refused_other).then(|| self.begun())
     }
 
-    /// Returns true for each write of an object that needs a record, and for each method except
-    /// reads on other paths, such as a backup's.
+    /// Returns true for recorded writes: writes of objects except those of [`QUIET`] kinds, and
+    /// requests other than reads on paths without objects, such as the backup's.
     fn is_deed(&self) -> bool {
         let Of::Resource { group, resource, .. } = &self.action.target else {
             return self.writes();
@@ -219,7 +219,7 @@ impl RequestInfo {
             if group.is_empty() && resource == "secrets")
     }
 
-    /// Makes a record from the head.
+    /// Returns an audit record with the data of the request's head.
     fn begun(&self) -> AuditRecord {
         let record = AuditRecord {
             verb: self.action.verb.clone(),
@@ -244,7 +244,7 @@ impl RequestInfo {
     }
 }
 
-/// Completes the record with the result of the request.
+/// Adds time, id, status code and duration to an audit record.
 fn ended(
     auth: &AuthLayer,
     record: AuditRecord,
@@ -256,14 +256,14 @@ fn ended(
     AuditRecord { at: began.to_string(), id: id.to_owned(), code, millis, ..record }
 }
 
-/// Returns the namespace of an action. A namespace object is in itself, so that a role in the
-/// namespace can apply to it.
+/// Returns the namespace of an action. The namespace of a Namespace object is its own name, so that
+/// roles in the namespace apply.
 fn namespace(plural: &str, given: Option<String>, name: Option<&str>) -> String {
     let itself = || name.filter(|_| plural == "namespaces").map(str::to_owned);
     given.or_else(itself).unwrap_or_default()
 }
 
-/// Returns the only name to which a list or watch is limited.
+/// Returns the name in the field selector `metadata.name=NAME` of a list or watch, if any.
 fn selected(query: &Query) -> Option<String> {
     let selector = FieldSelector::parse(query.get("fieldSelector")?).ok()?;
     let name = selector.only_name()?;

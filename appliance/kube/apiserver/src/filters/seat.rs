@@ -1,4 +1,4 @@
-//! Response that occupies its request slot until its last byte is sent.
+//! Response body that occupies the request's slot until the last byte is sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,12 @@ struct SeatedBody {
     _share: Share,
 }
 
-/// Slot of a request that continues after its response, as a WebSocket does; released with the last
-/// clone.
+/// Slot of a request that continues after the response, such as a WebSocket. Dropping the last
+/// clone releases the slot.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seat(Arc<Mutex<Option<Share>>>);
 
-/// Ties `share` to the lifetime of the response body, or of the connection after it.
+/// Keeps `share` until the response body, or the [`Seat`] in the response, is dropped.
 pub(super) fn hold(response: Response, share: Option<Share>) -> Response {
     if let Some(Seat(seat)) = response.extensions().get::<Seat>().cloned() {
         *seat.lock().unwrap_or_else(PoisonError::into_inner) = share;

@@ -1,11 +1,11 @@
-//! Paths of watches from before `?watch=1` (deprecated since Kubernetes 1.11), which old clients
-//! still use: `/api/v1/watch/…` and `/apis/GROUP/VERSION/watch/…`.
+//! Old paths of watches, deprecated since Kubernetes 1.11 in favor of `?watch=1` and still used by
+//! old clients: `/api/v1/watch/…` and `/apis/GROUP/VERSION/watch/…`.
 
 use axum::extract::Request;
 use http::Uri;
 use http::uri::PathAndQuery;
 
-/// Rewrites such a request to the present form, before other code reads its path.
+/// Rewrites a request with an old watch path to `?watch=1`, before other code reads the path.
 pub(super) async fn rewrite(mut request: Request) -> Request {
     if let Some(uri) = of_today(request.uri()) {
         *request.uri_mut() = uri;
@@ -13,7 +13,7 @@ pub(super) async fn rewrite(mut request: Request) -> Request {
     request
 }
 
-/// Returns the URI in the present form; `None` for any other path.
+/// Returns the URI with `watch=1` for an old watch path; `None` for any other path.
 fn of_today(uri: &Uri) -> Option<Uri> {
     let parts: Vec<&str> = uri.path().trim_end_matches('/').split('/').skip(1).collect();
     let (version, rest) = match parts.as_slice() {

@@ -1,9 +1,9 @@
-//! Discovery: the legacy documents, which every client reads, and the aggregated ones, which list
-//! everything in one document.
+//! Discovery documents: the legacy documents, which every client can read, and the aggregated
+//! documents, each of which lists all resources.
 //!
-//! The Accept header selects the form (k8s.io/apiserver, `pkg/endpoints/discovery/aggregated`). A
-//! client that requests one version of the aggregated form and gets another sees no resources at
-//! all.
+//! The Accept header selects the form (k8s.io/apiserver, `pkg/endpoints/discovery/aggregated`). The
+//! aggregated form must have exactly the requested version; in any other version, the client finds
+//! no resources.
 
 mod aggregated;
 mod legacy;
@@ -20,7 +20,7 @@ use resources::StatusError;
 use resources::definition::Registry;
 use resources::served;
 
-/// Returns the document at a path of discovery.
+/// Returns the discovery document of a path.
 ///
 /// # Errors
 /// 404 for a group or version that is not served, 406 if the client does not accept JSON.
@@ -60,7 +60,7 @@ pub fn respond(
     Ok(response)
 }
 
-/// Returns the aggregated form that the first usable clause of the Accept header requests.
+/// Returns the aggregated form that the Accept header requests; `None` for the legacy form.
 fn aggregated_form(headers: &HeaderMap) -> Option<Version> {
     for clause in accept::clauses(headers).filter(accept::Clause::is_json) {
         match (clause.form, clause.group) {

@@ -1,4 +1,4 @@
-//! Final processing of every response: YAML or compression if requested, no body for HEAD.
+//! Final processing of a response: YAML or gzip if requested, no body for HEAD.
 
 use std::io::Write as _;
 
@@ -17,21 +17,21 @@ use super::yaml;
 use crate::wire::{accept, response};
 use resources::{Reason, StatusError};
 
-/// Size in bytes below which responses are not compressed (upstream's threshold).
+/// Minimum size in bytes of a compressed response (upstream's threshold).
 pub const MIN_COMPRESSED: u64 = 128 * 1024;
-/// Maximum response that is converted to YAML, in bytes of JSON, because the conversion parses it
-/// into a tree.
+/// Maximum bytes of JSON that are converted to YAML; a larger response gets 406. The conversion
+/// parses the whole JSON into memory.
 pub const MAX_YAML: u64 = 8 * 1024 * 1024;
-/// Memory of the compressor in bytes, besides its input and output (zlib at its fastest level).
+/// Memory of the gzip compressor in bytes, without input and output (zlib at its fastest level).
 pub const ENCODER_BYTES: usize = 256 * 1024;
 /// Content type of responses before conversion.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Marks a response of unknown length that is worth compressing while its pages are made.
+/// Marker in a response's extensions: a long list, which is compressed while it is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct PagedResponse;
 
-/// Parts of a request that determine the form of its response.
+/// Properties of a request that determine the final form of its response.
 pub struct ResponseOptions {
     gzip: bool,
     head: bool,
@@ -39,7 +39,7 @@ pub struct ResponseOptions {
 }
 
 impl ResponseOptions {
-    /// Reads method and headers of a request.
+    /// Reads the properties from method and headers of a request.
     pub fn of(method: &Method, headers: &HeaderMap) -> Self {
         Self {
             gzip: accept::takes_gzip(headers),
@@ -48,7 +48,7 @@ impl ResponseOptions {
         }
     }
 
-    /// Converts the response to its final form.
+    /// Converts the response to the form that the request accepts.
     pub async fn apply(self, response: Response) -> Response {
         let is_json = response.headers().get(CONTENT_TYPE) == Some(&JSON);
         let response = if self.yaml && is_json { in_yaml(response).await } else { response };
@@ -83,7 +83,7 @@ impl ResponseOptions {
     }
 }
 
-/// Sets the headers of a compressed body.
+/// Sets the headers of a gzip-compressed body.
 fn packed(headers: &mut HeaderMap) {
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));

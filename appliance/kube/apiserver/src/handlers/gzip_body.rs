@@ -1,4 +1,4 @@
-//! Body that is compressed while it is sent, a frame at a time.
+//! Response body that is compressed frame by frame while it is sent.
 
 use std::io::Write as _;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body::Frame;
 
-/// Body with its compressor; the compressor is dropped after the last byte.
+/// Body with its gzip compressor, which is dropped after the last byte.
 pub(super) struct GzipBody {
     body: Body,
     encoder: Option<GzEncoder<Vec<u8>>>,

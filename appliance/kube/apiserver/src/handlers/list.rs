@@ -1,6 +1,6 @@
-//! A list as a response body. A short list is made at once. A long list is read from the store page
-//! by page, at the client's speed, as of the first page's revision. A client that stops reading
-//! therefore holds one page in memory, not the list.
+//! Lists as response bodies. A short list is made at once. A long list is read from the store page
+//! by page, at the client's speed, in the state of the first page's revision. For a client that
+//! stops reading, therefore only one page is in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use resources::{Reason, StatusError};
 
 /// Maximum bytes of objects in a page of a list; a smaller list is sent as a whole.
 const PAGE_BYTES: usize = 256 * 1024;
-/// Bytes that a long list counts as: a page, its copy in transit, and the compressor.
+/// Bytes counted for a long list: a page, its copy in transit, and the compressor.
 const LONG_LIST_BYTES: usize = 2 * PAGE_BYTES + ENCODER_BYTES;
 
-/// A list request to be answered.
+/// List request, with the requested form of the response.
 #[derive(Clone)]
 pub(super) struct Listing {
     pub engine: Engine,
@@ -41,24 +41,24 @@ pub(super) struct Listing {
     pub options: ListOptions,
 }
 
-/// A long list that is being sent.
+/// Body of a long list that is being sent.
 struct ListStream {
     listing: Listing,
     /// Pieces of the text that are ready to send.
     ready: VecDeque<Bytes>,
-    /// True if there are more pages.
+    /// True if more pages follow.
     more: bool,
     held: HeldBytes,
-    /// Bytes of the page beyond [`PAGE_BYTES`].
+    /// Bytes of the present page beyond [`PAGE_BYTES`], counted separately.
     extra: usize,
 }
 
 impl Listing {
-    /// Returns the response. `held` counts against the response bytes of the client.
+    /// Returns the response. The bytes in memory are counted in `held`.
     ///
     /// # Errors
-    /// As for [`Engine::list`]; 406 if the list is too long for YAML, 429 if the client has too
-    /// many long lists in progress.
+    /// Returns the errors of [`Engine::list`]; 406 if the list is too long for YAML, 429 if the
+    /// client's response bytes exceed its limit.
     pub async fn respond(
         self,
         in_yaml: bool,
@@ -109,14 +109,14 @@ impl Listing {
         self.engine.list_text(&self.resource, namespace, options, (room, write)).await
     }
 
-    /// Returns true if the list, or the client's requested page of it, ends with `page`.
+    /// Returns true if `page` is the end of the list or reaches the requested limit.
     fn is_over(&self, page: &TextList) -> bool {
         let limit = self.options.limit;
         page.list.continue_token.is_none() || (limit > 0 && page.count >= limit)
     }
 
-    /// Returns the text before and after the items. With `late`, the metadata follow the items,
-    /// because they are unknown when the head of a long list is sent.
+    /// Returns the text before and after the items. With `late`, the metadata of a long list follow
+    /// the items, because the end of the list is still unknown when the head is sent.
     fn frame(&self, list: &ObjectList, late: bool) -> (Bytes, Bytes) {
         let form = Form {
             definition: &self.definition,
@@ -148,7 +148,7 @@ impl Listing {
 }
 
 impl ListStream {
-    /// Returns the next piece of the text; `None` after the last.
+    /// Returns the next piece of the text with the rest of the list; `None` after the last piece.
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, StatusError> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -166,7 +166,7 @@ impl ListStream {
         }
     }
 
-    /// Adds a page to send. A large object may exceed the client's present byte limit.
+    /// Adds a page to send; 429 if a large object would exceed the client's byte limit.
     fn put(&mut self, page: TextList) -> Result<(), StatusError> {
         let is_over = self.listing.is_over(&page);
         let TextList { list, items, count } = page;

@@ -1,4 +1,4 @@
-//! Verbs on objects: get, list, watch, create, update, patch, delete.
+//! Handlers of the verbs on objects: get, list, watch, create, update, patch, delete.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use resources::engine::{
 use resources::table::RowObject;
 use resources::{Reason, StatusError};
 
-/// Maximum concurrent deletes of a collection, so that they share commits.
+/// Maximum concurrent deletes of one collection; concurrent deletes share commits of the store.
 const DELETES_AT_ONCE: usize = 16;
 
-/// A call: its target objects and the form of its response.
+/// Parsed request on objects: target, options and form of the response.
 struct Call {
     /// Engine with the admission check for the caller's writes.
     engine: Engine,
@@ -47,7 +47,7 @@ struct Call {
     manager: String,
     auth: Arc<AuthLayer>,
     user: Option<User>,
-    /// Client in whose limits the call is counted.
+    /// Key of the client for request and byte limits.
     client: Arc<str>,
 }
 
@@ -211,7 +211,7 @@ impl Call {
         }
     }
 
-    /// Returns the response to a write.
+    /// Returns the response to a write, with the written object as body.
     fn written(&self, code: StatusCode, object: Value) -> Response {
         let written = WrittenObject::of(&object);
         let mut response = response::json(code, &self.form().object(object));
@@ -228,7 +228,7 @@ impl Call {
         Ok(response::json(StatusCode::OK, &self.form().object(object)))
     }
 
-    /// Checks that the response can have the requested form.
+    /// Checks that a list form is requested only for a list, and an object form for an object.
     fn negotiable(&self, method: &Method) -> Result<(), StatusError> {
         let is_list = self.path.name.is_none() && matches!(*method, Method::GET | Method::DELETE);
         let (asked, is) = match (self.shape, is_list) {
@@ -241,7 +241,7 @@ impl Call {
         Err(StatusError::new(Reason::NotAcceptable, why))
     }
 
-    /// Watches the collection in the path.
+    /// Returns the response to a watch of the collection in the path.
     async fn watch(&self, handshake: Option<watch::Handshake>) -> Result<Response, StatusError> {
         if self.in_yaml {
             let why = "only the following media types are accepted: application/json;stream=watch";
@@ -277,7 +277,7 @@ impl Call {
         listing.respond(self.in_yaml, self.held()?).await
     }
 
-    /// Starts counting response bytes of the caller.
+    /// Returns a counter for response bytes; 429 if the client's limit is reached.
     fn held(&self) -> Result<HeldBytes, StatusError> {
         self.auth.responses.enter(&self.client).ok_or_else(StatusError::too_many_requests)
     }
@@ -332,8 +332,8 @@ impl Call {
         Ok(self.written(code, applied.object))
     }
 
-    /// Returns the reason why the caller may not create the object; an apply needs this permission
-    /// in addition to `patch`.
+    /// Returns the error for an apply that would create the object without the permission `create`;
+    /// `None` if the caller may create.
     async fn uncreatable(&self, name: &str) -> Result<Option<StatusError>, StatusError> {
         let Some(user) = &self.user else { return Ok(None) };
         let target = Target::Resource {
@@ -360,8 +360,8 @@ impl Call {
         Ok(response)
     }
 
-    /// Deletes the objects that a list with the same selectors returns. An object that was deleted
-    /// meanwhile is not a failure.
+    /// Deletes the objects that match the query's selectors. An object that was deleted meanwhile
+    /// is not an error.
     async fn delete_all(&self, request: Request) -> Result<Response, StatusError> {
         // Namespaces can only be deleted one by one, as upstream.
         let everywhere = self.definition.namespaced && self.path.namespace.is_none();

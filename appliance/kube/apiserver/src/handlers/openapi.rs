@@ -1,5 +1,5 @@
-//! OpenAPI documents over HTTP (kube-openapi, `pkg/handler3`, `pkg/handler`). Each has an ETag. A
-//! v3 document is also served under a URL with its hash, which clients may cache forever.
+//! OpenAPI documents over HTTP (kube-openapi, `pkg/handler3`, `pkg/handler`), each with an ETag.
+//! Clients may cache a v3 document forever under a URL with its hash.
 
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
@@ -11,7 +11,7 @@ use crate::wire::documents::{self, Document};
 use crate::wire::path::OpenApiName;
 use resources::{Reason, StatusError};
 
-/// Media types of the protobuf form of v2; the second is the original spelling.
+/// Media types of the v2 document as protobuf; the second is an older spelling.
 const PROTOBUF: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
@@ -63,7 +63,7 @@ fn whole(name: &OpenApiName, document: &Document, headers: &HeaderMap) -> Respon
     response
 }
 
-/// Returns the form of v2 that the first usable clause of the Accept header requests.
+/// Returns the form of the v2 document (JSON or protobuf) that the Accept header requests.
 fn swagger_form(headers: &HeaderMap) -> Result<OpenApiName, StatusError> {
     let mut clauses = accept::clauses(headers).peekable();
     if clauses.peek().is_none() {
@@ -88,7 +88,7 @@ fn hash(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("hash="))
 }
 
-/// Redirects to the URL of the present document.
+/// Returns a redirect (301) to the URL with the hash of the present document.
 fn moved(version: &str, document: &Document) -> Result<Response, StatusError> {
     let address = format!("/openapi/v3/{version}?hash={}", document.tag());
     let address = HeaderValue::from_str(&address).map_err(|_| StatusError::no_such_resource())?;

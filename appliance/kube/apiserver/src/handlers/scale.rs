@@ -1,5 +1,5 @@
-//! `/scale`: the replicas of an object as `autoscaling/v1 Scale`, from the fields that its kind
-//! defines (apiextensions-apiserver `pkg/registry/customresource/etcd.go`).
+//! Subresource `/scale`: the replica fields of an object, which its kind defines, as
+//! `autoscaling/v1 Scale` (apiextensions-apiserver `pkg/registry/customresource/etcd.go`).
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,7 @@ use resources::definition::{ResourceDefinition, Scale};
 use resources::engine::{Configuration, Engine, Patch, WriteOptions};
 use resources::{JsonPath, Reason, StatusError};
 
-/// Maximum attempts of a patch when other clients write the same object meanwhile (upstream's
-/// limit).
+/// Maximum attempts of a patch if other clients write the same object meanwhile (upstream's limit).
 const MAX_ATTEMPTS: usize = 5;
 
 /// Returns the Scale of an object.
@@ -54,22 +53,22 @@ fn number(object: &Value, path: &str) -> Result<Option<i64>, StatusError> {
     }
 }
 
-/// Change of a Scale that a client requests.
+/// Requested change of a Scale.
 pub enum Change {
     /// PUT with a Scale.
     Replace(Value),
     /// PATCH in one of the patch formats.
     Patch(Patch),
-    /// PATCH of server-side apply.
+    /// PATCH with a server-side apply.
     Apply {
         /// Scale with the fields that the manager sets.
         config: Value,
-        /// True if the manager takes over fields of others.
+        /// True if the manager takes over fields of other managers, instead of a conflict.
         force: bool,
     },
 }
 
-/// Object whose Scale is written.
+/// Object whose subresource `/scale` is written.
 #[derive(Clone, Copy)]
 pub struct Scaled<'a> {
     pub engine: &'a Engine,
@@ -83,7 +82,7 @@ impl Scaled<'_> {
     /// Writes a Scale and returns its new state.
     ///
     /// # Errors
-    /// As for a patch of the object; 422 for a number below zero; 400 if the body is not a Scale.
+    /// Returns the errors of a patch; 422 for negative replicas; 400 for a body of another kind.
     pub async fn write(self, change: Change, options: WriteOptions) -> Result<Value, StatusError> {
         let patch = match change {
             Change::Apply { config, force } => return self.apply(config, force, options).await,
@@ -118,7 +117,7 @@ impl Scaled<'_> {
         read(self.scale, &written)
     }
 
-    /// Applies a Scale: its manager then owns the replicas of the object, and no other field.
+    /// Applies a Scale: the field manager then owns only the replica field of the object.
     async fn apply(
         self,
         wanted: Value,
@@ -144,7 +143,7 @@ impl Scaled<'_> {
     }
 }
 
-/// Copies the preconditions of a Scale (resourceVersion, uid) into the change of the object.
+/// Copies the preconditions resourceVersion and uid of the Scale `wanted` into `change`.
 fn demand(change: &mut Value, wanted: &Value) {
     for field in ["resourceVersion", "uid"] {
         if let Some(value) = wanted["metadata"][field].as_str().filter(|text| !text.is_empty()) {
@@ -153,7 +152,7 @@ fn demand(change: &mut Value, wanted: &Value) {
     }
 }
 
-/// Returns the number of replicas that a Scale requests.
+/// Returns the desired replicas of a Scale; 0 if omitted.
 fn replicas(wanted: &Value, name: &str) -> Result<i64, StatusError> {
     let kind = (wanted["apiVersion"].as_str(), wanted["kind"].as_str());
     if !matches!(kind, (Some("autoscaling/v1") | None, Some("Scale") | None)) {
@@ -174,7 +173,7 @@ fn replicas(wanted: &Value, name: &str) -> Result<i64, StatusError> {
     Ok(replicas)
 }
 
-/// Builds an object that contains only `value` at a dotted path.
+/// Returns an object that contains only `value`, at the dotted path `path`.
 fn nested(path: &str, value: Value) -> Value {
     let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
     steps

@@ -1,10 +1,10 @@
-//! A watch as a response body: one JSON event per line, sent as it happens; or as a WebSocket, one
-//! event per frame.
+//! Watches as response bodies with one JSON event per line, or as WebSockets with one event per
+//! frame.
 //!
-//! A separate task fetches an event only if the connection can take one. A slow client therefore
-//! costs the box a revision and one line. A large line counts against the client's response bytes.
-//! A client that falls behind the store's change log gets 410. The task ends with the watch's
-//! timeout, even if the client reads nothing, and when the client disconnects.
+//! A separate task reads an event from the store only if the connection can take one, so that for a
+//! slow client only a revision and one line are in memory. A large line counts against the client's
+//! response bytes. A client that falls behind the store's change log gets 410. The task ends when
+//! the client disconnects, and at the watch's timeout even if the client reads nothing.
 
 mod frame;
 mod line;
@@ -28,31 +28,31 @@ use resources::definition::ResourceDefinition;
 use resources::engine::{Engine, EventKind, ObjectWatch, RawEvent};
 use resources::table::RowObject;
 
-/// Minimum duration of a watch without a timeout of its own; the maximum is twice as long.
+/// Minimum duration of a watch without `timeoutSeconds`; the maximum is twice as long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// Maximum duration of a watch.
+/// Maximum duration of a watch; a longer `timeoutSeconds` is reduced to this value.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Time that a client has to read the last data at the end of a watch.
+/// Time for the client to read the last data after the end of a watch.
 const LAST_CALL: Duration = Duration::from_secs(5);
-/// Maximum time for which a client may leave a piece of a large line unread.
+/// Maximum time for which a piece of a large line may stay unread; then the watch ends.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Size in bytes up to which lines are not counted. All watches together may hold many such lines.
+/// Maximum size in bytes of a line that is not counted against the client's response bytes.
 const SMALL_LINE_BYTES: usize = 16 * 1024;
 
-/// A watch that is sent to a client.
+/// Watch that is being sent to a client.
 pub struct Feed {
-    /// The watch, or the reason why it cannot start.
+    /// Watch, or the error that the client gets as the first event.
     watch: Result<ObjectWatch, StatusError>,
     engine: Engine,
     definition: Arc<ResourceDefinition>,
     shape: Shape,
-    /// Counted response bytes of the client.
+    /// Counter of the client's response bytes.
     held: HeldBytes,
     row: RowObject,
     ends: Instant,
     bookmarks: bool,
-    /// True if the client already has the columns of its Table.
+    /// True if a Table with columns was already sent; later Tables have no columns.
     headed: bool,
     over: bool,
 }
@@ -78,20 +78,20 @@ impl Feed {
         }
     }
 
-    /// Sets the object part that each row of a Table carries.
+    /// Sets the part of the object that each Table row contains (`includeObject`).
     pub fn with_rows(mut self, row: RowObject) -> Self {
         self.row = row;
         self
     }
 
-    /// Enables a last bookmark before the end, if the query allows bookmarks.
+    /// Enables a bookmark at the end of the watch if the query has `allowWatchBookmarks`.
     pub fn bookmarks(mut self, query: &Query) -> Self {
         self.bookmarks = query.flag("allowWatchBookmarks");
         self
     }
 
-    /// Sets the duration. Without `length`, the duration is random, so that clients that started
-    /// together do not all reconnect together.
+    /// Sets the duration. Without `length`, the duration is random (30 to 60 minutes), so that
+    /// clients that started together do not reconnect together.
     pub fn until(mut self, length: Option<Duration>) -> Self {
         let length = match length {
             Some(length) => length.min(MAX_TIMEOUT),
@@ -104,7 +104,7 @@ impl Feed {
         self
     }
 
-    /// Returns the response: headers at once, events as they occur.
+    /// Returns the response; headers are sent at once, events as they occur.
     pub fn respond(self) -> Response {
         let (writer, body) = line::pair(STALL_TIMEOUT);
         tokio::spawn(self.send(writer));
@@ -113,12 +113,12 @@ impl Feed {
         response
     }
 
-    /// Returns the response that switches to a WebSocket.
+    /// Returns the response 101, after which the events are sent over a WebSocket.
     pub fn respond_to(self, handshake: Handshake) -> Response {
         handshake.respond(self)
     }
 
-    /// Drops events that the watch has read ahead.
+    /// Frees the memory of events that the watch has read ahead.
     fn rest(&mut self) {
         if let Ok(watch) = &mut self.watch {
             watch.rest();
@@ -174,8 +174,8 @@ impl Feed {
         }))
     }
 
-    /// Returns the line of an event. If its object exceeds the client's present byte limit, the
-    /// watch ends; the client can continue from its last revision.
+    /// Returns the line of an event; 429 if a large object exceeds the client's byte limit. The
+    /// watch then ends, and the client can continue from its last revision.
     fn line(&mut self, event: RawEvent) -> Result<Line, StatusError> {
         let bytes = event.bytes();
         let held = match bytes > SMALL_LINE_BYTES {
@@ -223,7 +223,7 @@ fn failed(error: &StatusError) -> Line {
     Line::new(line("ERROR", error.to_value().to_string().as_bytes()), None)
 }
 
-/// Formats one event: `{"type":KIND,"object":OBJECT}` and a line feed.
+/// Formats one event as `{"type":KIND,"object":OBJECT}` and a newline.
 fn line(kind: &str, object: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(object.len() + 40);
     text.extend_from_slice(b"{\"type\":\"");

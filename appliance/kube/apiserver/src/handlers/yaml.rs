@@ -1,4 +1,4 @@
-//! Responses in YAML, converted from JSON.
+//! Conversion of responses from JSON to YAML.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! OpenAPI v2 as protobuf: the messages of `openapi.v2` (google/gnostic-models,
+//! Encoder of OpenAPI v2 as protobuf: the messages `openapi.v2` (google/gnostic-models,
 //! `openapiv2/OpenAPIv2.proto`), which kubectl before 1.29 and Argo CD read.
 
 use kube_protobuf::{put_bytes, put_fixed, put_number};
@@ -20,7 +20,7 @@ pub(super) fn document(document: &Value) -> Vec<u8> {
     out
 }
 
-/// Encodes a map: each entry is field `number`, with a name and a value.
+/// Encodes a JSON object as a map: an entry in the field `number` has a name and a value.
 fn named(all: &Value, number: u32, write: impl Fn(&Value) -> Vec<u8>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in all.as_object().into_iter().flatten() {
@@ -50,7 +50,7 @@ fn flag(out: &mut Vec<u8>, number: u32, value: &Value) {
     }
 }
 
-/// Encodes any value as text, which readers parse.
+/// Encodes a value as the message `Any` with YAML text, which clients parse.
 fn any(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     // JSON is valid YAML, if a value has no other form.
@@ -59,7 +59,7 @@ fn any(value: &Value) -> Vec<u8> {
     out
 }
 
-/// Encodes the fields that the message does not define: all names that start with `x-`.
+/// Encodes vendor extensions: the fields of `of` whose names start with `x-`.
 fn extensions(out: &mut Vec<u8>, number: u32, of: &Value) {
     let all = of.as_object().into_iter().flatten();
     for (name, value) in all.filter(|(name, _)| name.starts_with("x-")) {
@@ -129,7 +129,7 @@ fn body_parameter(parameter: &Value) -> Vec<u8> {
     out
 }
 
-/// Encodes a query or path parameter; the two messages use different numbers for the type.
+/// Encodes a query or path parameter. The messages of the two have different field numbers.
 fn other_parameter(parameter: &Value) -> Vec<u8> {
     let (place, form, unique) = if parameter["in"] == "path" { (4, 5, 19) } else { (3, 6, 20) };
     let mut inner = Vec::new();
@@ -188,7 +188,7 @@ fn schema(schema: &Value, level: usize) -> Vec<u8> {
     out
 }
 
-/// Encodes the limits of a value.
+/// Encodes the limits of a schema, such as `maximum` and `maxLength`.
 fn bounds(out: &mut Vec<u8>, fields: &Map<String, Value>) {
     for (name, number) in [("multipleOf", 6), ("maximum", 7), ("minimum", 9)] {
         if let Some(value) = fields.get(name).and_then(Value::as_f64) {

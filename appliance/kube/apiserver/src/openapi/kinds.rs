@@ -1,4 +1,4 @@
-//! Schemas of the served kinds and their lists, and schemas that every kind needs.
+//! Schemas of the served kinds and their lists, and schemas that all kinds share.
 
 use kube_protobuf::{Type, catalog};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
 const SELECTABLE_FIELDS: &str = "x-kubernetes-selectable-fields";
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// Returns the type of one of Kubernetes' own kinds.
+/// Returns the protobuf catalog's type of a kind of Kubernetes; `None` for a custom kind.
 fn native(kind: Kind<'_>) -> Option<&'static Type> {
     match kind.group {
         "" => catalog().kind(kind.version, kind.name),
@@ -25,7 +25,7 @@ fn native(kind: Kind<'_>) -> Option<&'static Type> {
     }
 }
 
-/// Returns the name of a kind's schema: Kubernetes' own, or the reversed group, version and kind.
+/// Returns the schema's name of a kind, such as `org.tinkerbell.v1alpha1.Hardware`.
 pub(super) fn name(kind: Kind<'_>) -> String {
     match native(kind) {
         Some(of) => of.open_api_name(),
@@ -41,7 +41,7 @@ pub(super) fn identity(kind: Kind<'_>) -> Value {
     json!({ "group": kind.group, "version": kind.version, "kind": kind.name })
 }
 
-/// Adds the schemas that every stored kind needs.
+/// Adds the schemas that all stored kinds share: `Status`, `DeleteOptions` and `Patch`.
 pub(super) fn add_common(schemas: &mut Schemas) {
     for (name, kind) in [("meta.v1.Status", "Status"), ("meta.v1.DeleteOptions", "DeleteOptions")] {
         if let Some(of) = catalog().named(name) {
@@ -78,7 +78,7 @@ pub(super) fn add(schemas: &mut Schemas, resource: &Resource<'_>) {
     schemas.all.insert(list_name(resource.kind, definition), schema);
 }
 
-/// Returns the name of the schema of a kind's lists.
+/// Returns the schema's name of a kind's list.
 pub(super) fn list_name(kind: Kind<'_>, definition: &ResourceDefinition) -> String {
     let name = name(kind);
     let package = name.strip_suffix(kind.name).unwrap_or_default();
@@ -107,7 +107,7 @@ fn add_kind(schemas: &mut Schemas, kind: Kind<'_>, definition: Option<&ResourceD
     schemas.all.insert(name(kind), schema);
 }
 
-/// Adds the selectable fields of a custom kind (apiextensions `pkg/controller/openapi/builder`).
+/// Adds the selectable fields to the schema (apiextensions `pkg/controller/openapi/builder`).
 fn say_selectable(schema: &mut Value, definition: &ResourceDefinition) {
     let fields = definition.selectable_fields.iter().filter(|_| !definition.native);
     let fields: Vec<Value> = fields.map(|path| json!({ "fieldPath": path })).collect();
@@ -116,7 +116,7 @@ fn say_selectable(schema: &mut Value, definition: &ResourceDefinition) {
     }
 }
 
-/// Returns the schema as the kind's author wrote it, with the common fields of every object.
+/// Returns the schema in a CustomResourceDefinition with `apiVersion`, `kind` and `metadata` added.
 fn custom(schemas: &mut Schemas, source: &Value) -> Value {
     let mut schema = source.clone();
     if !schema.is_object() {
@@ -127,10 +127,10 @@ fn custom(schemas: &mut Schemas, source: &Value) -> Value {
     schema
 }
 
-/// Maximum depth at which embedded objects are searched; the parser accepts no deeper schema.
+/// Maximum depth to which embedded objects are searched; the schema parser rejects deeper schemas.
 const MAX_LEVELS: usize = 64;
 
-/// Completes the schemas of embedded objects.
+/// Adds `apiVersion`, `kind` and `metadata` to the schemas of embedded objects.
 fn embed(schemas: &mut Schemas, schema: &mut Value, level: usize) {
     if level > MAX_LEVELS {
         return;
@@ -175,7 +175,7 @@ fn meta(schemas: &mut Schemas, name: &str, of: &str) -> Value {
     json!({ "allOf": [reference(&schemas.add(meta))], "description": shared(of, "metadata") })
 }
 
-/// Marks a schema as that of a kind.
+/// Adds `x-kubernetes-group-version-kind` and the fields of every object to the schema of `kind`.
 fn complete(schema: &mut Value, kind: Kind<'_>) {
     if !schema.is_object() {
         *schema = json!({ "type": "object" });
@@ -198,7 +198,7 @@ fn complete(schema: &mut Value, kind: Kind<'_>) {
     schema[GROUP_VERSION_KIND] = json!([identity(kind)]);
 }
 
-/// Returns true if a schema accepts fields that it does not name.
+/// Returns true if a schema accepts unknown fields (`x-kubernetes-preserve-unknown-fields`).
 pub(super) fn preserves(schema: &Value) -> bool {
     schema.get(PRESERVES) == Some(&Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! Paths of a group and version, and the operations on each, as OpenAPI v3.
+//! OpenAPI v3 paths of a group and version, with the operations on each path.
 
 use serde_json::{Map, Value, json};
 
@@ -47,14 +47,13 @@ const DELETES: [Parameter; 4] = [
 /// Common data of the operations on one resource or subresource.
 struct OperationContext<'a> {
     resource: &'a Resource<'a>,
-    /// Kind of the operations: that of the resource, even if a subresource responds with another
-    /// kind.
+    /// Kind of the resource, also for a subresource whose response has another kind.
     kind: Kind<'a>,
     /// Prefix of operation ids, such as `CoreV1`.
     version: String,
     /// Tag of operations, such as `core_v1`.
     tag: String,
-    /// Subresource, starting with a capital letter.
+    /// Name of the subresource with a capital letter, such as `Status`; empty for the resource.
     part: String,
     lists: Option<String>,
 }
@@ -109,18 +108,18 @@ pub(super) fn of(group: &str, version: &GroupVersion<'_>) -> Map<String, Value> 
     paths
 }
 
-/// Splits a group's name into the words used in names of operations.
+/// Splits a group's name into the words for operation ids and tags.
 fn words(group: &str) -> impl Iterator<Item = &str> {
     let group = if group.is_empty() { "core" } else { group };
     group.strip_suffix(".k8s.io").unwrap_or(group).split(['.', '-'])
 }
 
-/// Joins group and version: `CoreV1`, `RbacAuthorizationV1`.
+/// Returns group and version for operation ids: `CoreV1`, `RbacAuthorizationV1`.
 fn camel(group: &str, version: &str) -> String {
     words(group).chain([version]).map(capital).collect()
 }
 
-/// Joins group and version: `core_v1`, `rbacAuthorization_v1`.
+/// Returns group and version as a tag: `core_v1`, `rbacAuthorization_v1`.
 fn tag(group: &str, version: &str) -> String {
     let mut words = words(group);
     let first = words.next().unwrap_or_default().to_owned();
@@ -134,7 +133,7 @@ fn capital(word: &str) -> String {
 }
 
 impl OperationContext<'_> {
-    /// Returns true for one of Kubernetes' own kinds or its subresource.
+    /// Returns true for one of Kubernetes' own kinds, or a subresource of such a kind.
     fn of_native(&self) -> bool {
         !self.kind.qualified
     }

@@ -1,6 +1,5 @@
-//! Converts OpenAPI v3 to v2. The older form is less expressive, and kubectl before 1.29 reads some
-//! of it very strictly. Parts that it would misread are omitted (apiextensions-apiserver,
-//! `pkg/controller/openapi/v2/conversion.go`).
+//! Conversion of OpenAPI v3 to v2. Parts that v2 cannot express, or that kubectl before 1.29 would
+//! misread, are omitted (apiextensions-apiserver, `pkg/controller/openapi/v2/conversion.go`).
 
 use serde_json::{Map, Value, json};
 
@@ -8,12 +7,12 @@ use super::kinds::preserves;
 use super::types::REFERENCE;
 
 const DEFINITION: &str = "#/definitions/";
-/// Maximum depth of a schema that is converted; the parser accepts no deeper schema.
+/// Maximum depth to which a schema is converted; the schema parser rejects deeper schemas.
 const MAX_LEVELS: usize = 64;
 const JSON: &str = "application/json";
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
-/// Returns the v2 schema of a kind, or of a type.
+/// Returns the v2 form of the v3 schema of a kind or type.
 pub(super) fn definition(schema: &Value) -> Value {
     // Such clients read listed properties as a complete list, so the schema lists none.
     if preserves(schema) {
@@ -85,7 +84,7 @@ fn properties(value: &Value, level: usize) -> Value {
     all.map(|(name, schema)| (name.clone(), convert(schema, level + 1))).collect()
 }
 
-/// Returns the required fields, without nullable ones.
+/// Returns the names in `required` without those of nullable fields.
 fn required(value: &Value, schema: &Map<String, Value>) -> Value {
     let nullable = |name: &Value| {
         let property = name.as_str().and_then(|name| schema.get("properties")?.get(name));
@@ -94,7 +93,7 @@ fn required(value: &Value, schema: &Map<String, Value>) -> Value {
     value.as_array().into_iter().flatten().filter(|name| !nullable(name)).cloned().collect()
 }
 
-/// Returns the name of the referenced schema, if the schema is only a reference.
+/// Returns the name of the referenced schema; `None` if the schema is more than a reference.
 fn referred(schema: &Map<String, Value>) -> Option<&str> {
     let one = match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
         Some([one]) if !schema.contains_key("type") => one.get("$ref"),

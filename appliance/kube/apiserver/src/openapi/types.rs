@@ -1,4 +1,4 @@
-//! Kubernetes' own types as OpenAPI v3 schemas, made from the tables used for their encoding.
+//! OpenAPI v3 schemas of Kubernetes' own types, made from the catalog of `kube-protobuf`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,21 +6,20 @@ use kube_protobuf::{Field, Kind, Shape, Type, catalog};
 use schema::Node;
 use serde_json::{Map, Value, json};
 
-/// Prefix of a schema's name in a reference.
+/// Prefix of a schema's name in `$ref`.
 pub(super) const REFERENCE: &str = "#/components/schemas/";
 
-/// Descriptions of the types that all kinds share, in our own words; one `TYPE.FIELD<TAB>TEXT` per
-/// line.
+/// Our descriptions of the types that all kinds share; each line is `TYPE.FIELD<TAB>TEXT`.
 const SHARED: &str = include_str!("descriptions.tsv");
 
-/// Schemas by name, and descriptions of fields.
+/// Collector of schemas by name, and of descriptions by type and field.
 #[derive(Default)]
 pub(super) struct Schemas {
     pub all: BTreeMap<String, Value>,
     said: HashMap<(&'static str, &'static str), String>,
 }
 
-/// Returns name and schema of a type that is not a message.
+/// Returns name and schema of a special type, such as `Time`; `None` for scalars and messages.
 fn special(kind: Kind) -> Option<(&'static str, Value)> {
     let any = json!({});
     Some(match kind {
@@ -73,7 +72,7 @@ pub(super) fn reference(name: &str) -> Value {
 }
 
 impl Schemas {
-    /// Stores the descriptions in a kind's own schema for the fields of its type.
+    /// Collects the descriptions in a kind's own schema for the type `of` and its fields.
     pub(super) fn say(&mut self, of: &'static Type, node: &Node) {
         if !node.description().is_empty() {
             self.said.entry((of.name, "")).or_insert_with(|| node.description().to_owned());
@@ -110,7 +109,7 @@ impl Schemas {
         said.or_else(|| shared(of.name, field)).map(str::to_owned)
     }
 
-    /// Adds the schemas of a type and of all types it contains; returns the type's name.
+    /// Adds the schemas of a type and of all types in its fields. Returns the schema's name.
     pub(super) fn add(&mut self, of: &'static Type) -> String {
         let name = of.open_api_name();
         if self.all.contains_key(&name) {
@@ -201,7 +200,7 @@ impl Schemas {
         property
     }
 
-    /// Returns the schema of one value.
+    /// Returns the schema of one value of the type `kind`.
     fn value(&mut self, kind: Kind) -> Value {
         if let Some((name, schema)) = special(kind) {
             self.all.entry(name.to_owned()).or_insert(schema);
@@ -233,7 +232,7 @@ impl Schemas {
     }
 }
 
-/// Returns the description of a type (empty `field`) or one of its fields.
+/// Returns our description of a shared type (empty `field`) or of its field, if any.
 pub(super) fn shared(name: &str, field: &str) -> Option<&'static str> {
     SHARED.lines().find_map(|line| {
         let (about, text) = line.split_once('\t')?;

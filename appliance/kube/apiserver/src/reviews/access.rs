@@ -1,4 +1,4 @@
-//! Access reviews: permission of a user for an action, and all permissions of the caller.
+//! Access reviews: check of a user's permission, and list of the caller's permissions.
 
 use std::collections::BTreeMap;
 
@@ -172,8 +172,8 @@ fn check_place(call: &Call<'_>, spec: &Spec, object: &mut Value) -> Vec<FieldErr
     errors
 }
 
-/// Returns messages about unreadable selectors. Roles ignore selectors, so an omitted selector
-/// requests more permissions, never fewer.
+/// Returns messages about invalid selectors, which are ignored. Roles ignore all selectors, so a
+/// decision never depends on a selector.
 fn unparsed_selectors(spec: &Spec) -> Vec<String> {
     let Some(of) = &spec.resource_attributes else { return Vec::new() };
     let raw = |selector: &Option<SelectorAttributes>| {

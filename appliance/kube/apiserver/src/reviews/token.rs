@@ -1,4 +1,4 @@
-//! Token reviews, and requests for a new ServiceAccount token.
+//! Token reviews (user of a token), and requests for a new ServiceAccount token.
 
 use rbac::jwt::{Bound, Claims, MAX_AUDIENCES, ObjectRef};
 use serde::Deserialize;
@@ -11,9 +11,9 @@ use resources::object::{meta, time_text};
 use resources::{Reason, StatusError};
 use schema::FieldError;
 
-/// Minimum lifetime of a token, in seconds; [`MAX_SECONDS`] is the maximum.
+/// Minimum lifetime of a requested token, in seconds; [`MAX_SECONDS`] is the maximum.
 const MIN_SECONDS: i64 = 10 * 60;
-/// Default lifetime of a token, in seconds.
+/// Default lifetime of a requested token, in seconds.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 
 #[derive(Default, Deserialize)]
@@ -148,7 +148,7 @@ fn check_spec(call: &Call<'_>, spec: &RequestSpec, seconds: i64) -> Result<(), S
     if errors.is_empty() { Ok(()) } else { Err(call.review.invalid("", &errors)) }
 }
 
-/// Returns the Secret to which a token is bound; the token becomes invalid with the Secret.
+/// Returns the Secret to which a requested token is bound; its deletion makes the token invalid.
 async fn bound_secret(
     call: &Call<'_>,
     namespace: &str,

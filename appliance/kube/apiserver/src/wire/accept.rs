@@ -1,25 +1,25 @@
-//! Response formats that a client accepts (`Accept` and `Accept-Encoding`).
+//! Parser of the headers `Accept` and `Accept-Encoding`: response formats that a client accepts.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 
 use resources::{Reason, StatusError};
 
-/// One clause of an Accept header; absent parameters are empty.
+/// Clause of an Accept header; absent parameters are empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clause<'a> {
     /// Media type without parameters.
     pub media: &'a str,
-    /// `as`: the kind into which the response is to be converted.
+    /// Parameter `as`: kind to which the response is converted, such as `Table`.
     pub form: &'a str,
-    /// `g`: API group of that kind.
+    /// Parameter `g`: API group of the kind in `as`.
     pub group: &'a str,
-    /// `v`: API version of that kind.
+    /// Parameter `v`: API version of the kind in `as`.
     pub version: &'a str,
 }
 
 impl<'a> Clause<'a> {
-    /// Parses a clause; parameters without meaning here are ignored.
+    /// Parses a clause; parameters other than `as`, `g` and `v` are ignored.
     pub fn parse(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let mut clause = Self { media: parts.next().unwrap_or_default(), ..Self::default() };
@@ -50,7 +50,7 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// Returns every clause, in order; no clause means that any format is acceptable.
+/// Returns the clauses of all Accept headers, in order. No clause means any format.
 pub fn clauses(headers: &HeaderMap) -> impl Iterator<Item = Clause<'_>> {
     headers
         .get_all(ACCEPT)
@@ -69,7 +69,7 @@ pub fn prefers_yaml(headers: &HeaderMap) -> bool {
 /// Checks that the client accepts plain JSON or YAML.
 ///
 /// # Errors
-/// 406 if no clause does.
+/// 406 if clauses exist and none accepts plain JSON or YAML.
 pub fn takes_plain(headers: &HeaderMap) -> Result<(), StatusError> {
     let mut all = clauses(headers).peekable();
     if all.peek().is_none() || all.any(|clause| clause.is_served() && clause.form.is_empty()) {
@@ -81,7 +81,7 @@ pub fn takes_plain(headers: &HeaderMap) -> Result<(), StatusError> {
     ))
 }
 
-/// Returns true if the client accepts gzip; a quality of zero means no.
+/// Returns true if `Accept-Encoding` contains gzip with a quality other than zero.
 pub fn takes_gzip(headers: &HeaderMap) -> bool {
     let taken = headers.get_all(ACCEPT_ENCODING).iter();
     taken.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|one| {

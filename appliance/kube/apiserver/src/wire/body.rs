@@ -1,4 +1,4 @@
-//! Request bodies: limited in size, and parsed as JSON or another supported format.
+//! Parser of request bodies: JSON, YAML, protobuf and patch formats, limited in size.
 
 use std::cell::RefCell;
 
@@ -17,21 +17,21 @@ use super::query::{Query, dry_run_error, refuse};
 use resources::engine::{DeleteOptions, MAX_OBJECT_BYTES, Patch, Propagation};
 use resources::{Reason, StatusError};
 
-/// Maximum request body in bytes (also Kubernetes' limit).
+/// Maximum size of a request body: 3 MiB, as in Kubernetes.
 pub const MAX_BODY: usize = MAX_OBJECT_BYTES;
 
-/// Size above which a body is decoded on a blocking thread, after waiting for a permit.
+/// Size in bytes above which a body is decoded on a blocking thread, with the permit of [`LARGE`].
 const LARGE_BODY: usize = 64 * 1024;
-/// Maximum concurrent requests with large bodies. The decoded form takes many times the bytes of a
-/// body, so other requests wait as undecoded bytes.
+/// Permit for the only request with a decoded large body. A decoded body takes many times its
+/// bytes, so other large bodies wait undecoded.
 static LARGE: Semaphore = Semaphore::const_new(1);
 
 tokio::task_local! {
-    /// Permit of the running request, if it has a large body.
+    /// Permit of the running request; `None` for a request without a large body.
     static TURN: RefCell<Option<SemaphorePermit<'static>>>;
 }
 
-/// Runs a request. If its body is large, it holds the permit from decoding until its end.
+/// Runs the future of a request. The permit for a large body is held until the future ends.
 pub async fn in_turn<T>(work: impl Future<Output = T>) -> T {
     TURN.scope(RefCell::new(None), work).await
 }
@@ -43,8 +43,8 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// Parses an object to create or replace; `native` kinds also have a protobuf form. Duplicate
-/// fields are added to `found`.
+/// Parses an object to create or replace: JSON, YAML or, for `native` kinds, protobuf. Adds
+/// messages about duplicate fields to `found`.
 pub async fn object(
     headers: &HeaderMap,
     body: Body,
@@ -59,8 +59,8 @@ pub async fn object(
     Ok(decoded.value)
 }
 
-/// Parses a patch, with the type given by its media type; `native` kinds also accept strategic
-/// merge patches. Duplicate fields are added to `found`.
+/// Parses a patch of the format in the media type; strategic merge patches only for `native` kinds.
+/// Adds messages about duplicate fields to `found`.
 pub async fn patch(
     headers: &HeaderMap,
     body: Body,
@@ -82,12 +82,12 @@ pub async fn patch(
     })
 }
 
-/// Returns true if the media type is that of server-side apply.
+/// Returns true if the media type is `application/apply-patch+yaml`.
 pub fn is_apply(headers: &HeaderMap) -> bool {
     media_type(headers) == APPLY
 }
 
-/// Parses an apply configuration: YAML, which clients usually write as JSON.
+/// Parses an apply configuration in YAML or JSON. Adds messages about duplicate fields to `found`.
 pub async fn configuration(body: Body, found: &mut Vec<String>) -> Result<Value, StatusError> {
     let decoded = apart(read(body).await?, |bytes| {
         if let Ok(decoded) = Decoded::json(bytes) {
@@ -103,7 +103,7 @@ pub async fn configuration(body: Body, found: &mut Vec<String>) -> Result<Value,
     Ok(decoded.value)
 }
 
-/// Parses `DeleteOptions` from the body, which may omit their kind; without a body, from the query.
+/// Parses `DeleteOptions` from the body (its kind is optional) or, without a body, from the query.
 pub async fn delete_options(
     headers: &HeaderMap,
     query: &Query,
@@ -193,7 +193,7 @@ async fn read(body: Body) -> Result<Bytes, StatusError> {
     }
 }
 
-/// Decodes a large body on a blocking thread, so that other connections are not delayed.
+/// Decodes a body, on a blocking thread above [`LARGE_BODY`], so as not to delay other connections.
 async fn apart(
     bytes: Bytes,
     decode: impl FnOnce(&[u8]) -> Result<Decoded, StatusError> + Send + 'static,
@@ -210,8 +210,8 @@ async fn apart(
     decoded.map_err(|error| failed(&error))?
 }
 
-/// Decodes a body: JSON, YAML, or the protobuf of one of Kubernetes' own kinds. A protobuf body
-/// without a kind has the `expected` version and kind.
+/// Decodes a body by media type: JSON, YAML or protobuf. `expected` is the apiVersion and kind of a
+/// protobuf body that contains neither.
 fn value(media: &str, bytes: &[u8], expected: (&str, &str)) -> Result<Decoded, StatusError> {
     match media {
         YAML => return yaml(bytes),

@@ -1,5 +1,5 @@
-//! Bodies with counted bytes: those of a request until its response is made, those of a response
-//! until the connection has taken them.
+//! Bodies whose bytes are counted: of a request until the response is made, of a response until the
+//! connection has taken the bytes.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,19 +12,19 @@ use http_body::{Frame, SizeHint};
 
 use crate::budget::HeldBytes;
 
-/// Maximum bytes passed to the connection at once, because bytes in its buffers cannot be taken
-/// back.
+/// Maximum bytes of a large body passed to the connection at once, because bytes in its buffers can
+/// no longer be dropped.
 pub const PIECE_BYTES: usize = 16 * 1024;
-/// Maximum size of a frame that is passed to the connection unchanged.
+/// Maximum size in bytes of a frame that is passed to the connection unchanged.
 const FRAME_BYTES: usize = 64 * 1024;
 
-/// Body of a request. Its bytes stay counted as long as a clone of `held` exists.
+/// Request body. Its bytes stay counted as long as a clone of `held` exists.
 pub struct CountedRequest {
     body: Body,
     held: Arc<Mutex<HeldBytes>>,
 }
 
-/// Error: the requests in memory exceed the byte limit.
+/// Error: the body would exceed the limit for bytes of requests in memory.
 #[derive(Debug)]
 pub struct TooManyBytes;
 
@@ -37,7 +37,7 @@ impl fmt::Display for TooManyBytes {
 impl std::error::Error for TooManyBytes {}
 
 impl TooManyBytes {
-    /// Returns true if this error is a cause of `error`.
+    /// Returns true if `error` was caused by this error.
     pub fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |error| error.source());
         causes.any(|cause| cause.is::<Self>())
@@ -75,18 +75,18 @@ impl HttpBody for CountedRequest {
     }
 }
 
-/// Body of a response, counted as a whole at first.
+/// Response body, whose bytes are all counted at first.
 pub struct CountedResponse {
     body: Body,
-    /// Rest of a large frame. It is copied out in pieces, because a connection's buffers would
-    /// otherwise keep the whole frame until its last byte is sent.
+    /// Rest of a large frame, sent as copied pieces. Otherwise the connection's buffers would keep
+    /// the whole frame in memory until its last byte is sent.
     large: Bytes,
     large_bytes: usize,
     held: HeldBytes,
 }
 
 impl CountedResponse {
-    /// Wraps `body`; `held` must already hold as many bytes as `body` has.
+    /// Wraps `body`. The bytes of `body` must already be counted in `held`.
     pub fn new(body: Body, held: HeldBytes) -> Self {
         Self { body, large: Bytes::new(), large_bytes: 0, held }
     }

@@ -1,4 +1,4 @@
-//! Bodies as values, with a report of duplicate fields, which a plain parser loses.
+//! Decoder of JSON and YAML bodies that reports duplicate fields, unlike serde_json.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use resources::engine::MAX_WARNINGS;
 
 /// Maximum bytes of a path or a key in a message.
 const MAX_SHOWN: usize = 1024;
-/// Maximum values in one JSON body: two bytes of JSON can make a value that takes a hundred times
-/// as many.
+/// Maximum values in one JSON body. Two bytes of JSON can become a value of hundreds of bytes in
+/// memory.
 const MAX_VALUES: usize = 1 << 18;
 
 /// Decoded body with its duplicate fields.
 #[derive(Debug, Default, PartialEq)]
 pub struct Decoded {
-    /// The value; for a duplicate field, the last value.
+    /// Decoded value; for a duplicate field, the last value.
     pub value: Value,
-    /// Duplicate fields: `duplicate field "spec.x"` for JSON, `line 3: key "x" already set in map`
-    /// for YAML.
+    /// Messages about duplicate fields: `duplicate field "spec.x"` for JSON, `line 3: key "x"
+    /// already set in map` for YAML.
     pub duplicates: Vec<String>,
 }
 
 impl Decoded {
-    /// Decodes JSON with at most 128 levels, the parser's own limit, and [`MAX_VALUES`].
+    /// Decodes JSON with at most 128 levels (serde_json's limit) and [`MAX_VALUES`] values.
     ///
     /// # Errors
-    /// Returns an error for invalid JSON. Its text names a line and a column, never the content.
+    /// Returns an error for invalid JSON, with line and column but without content of the body.
     pub fn json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let mut parser = serde_json::Deserializer::from_slice(bytes);
         let mut reading = Reading { path: String::new(), duplicates: Vec::new(), left: MAX_VALUES };
@@ -40,19 +40,19 @@ impl Decoded {
     /// Decodes the first document of YAML.
     ///
     /// # Errors
-    /// Returns an error for invalid YAML.
+    /// Returns an error for invalid YAML, with the line but without content of the body.
     pub fn yaml(text: &str) -> Result<Self, Unreadable> {
         let document = kube_yaml::read(text)?;
         Ok(Self { value: document.value, duplicates: document.duplicates })
     }
 }
 
-/// Returns the beginning of a path or a key, which may be as long as the body.
+/// Returns at most [`MAX_SHOWN`] bytes of a path or a key, which may be as long as the body.
 fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or_default()
 }
 
-/// Progress of decoding a body.
+/// State of decoding a body.
 struct Reading {
     /// Path of the value that is being decoded.
     path: String,

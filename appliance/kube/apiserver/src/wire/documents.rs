@@ -1,5 +1,5 @@
-//! Documents that are the same for every client until the served kinds change. Each has an ETag
-//! made from its bytes, with which a client checks its cached copy.
+//! Discovery and OpenAPI documents, which are the same for all clients until the served kinds
+//! change. Clients check a cached copy by the ETag, a hash of the document.
 
 use std::io::{Read as _, Write as _};
 
@@ -15,12 +15,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::accept;
 
-/// Size in bytes below which a document is not compressed, because compression would gain nothing.
+/// Minimum size in bytes of a compressed document; compression of smaller documents gains nothing.
 const WORTH_COMPRESSING: usize = 1024;
-/// Maximum size of a document, decompressed for a client that does not accept gzip.
+/// Maximum size in bytes to which a document is decompressed, for a client without gzip.
 const MAX_DOCUMENT: u64 = 64 << 20;
 
-/// Bytes with their ETag, stored compressed if that saves space.
+/// Bytes of a document with their ETag, compressed in memory if compression saves space.
 #[derive(Debug, Clone)]
 pub struct Document {
     tag: String,
@@ -29,7 +29,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Makes a document of these bytes.
+    /// Makes a document with the content `bytes`, and computes its ETag.
     pub fn new(bytes: Vec<u8>) -> Self {
         use std::fmt::Write as _;
         let mut tag = String::with_capacity(64);
@@ -70,7 +70,7 @@ fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     packed.finish().ok()
 }
 
-/// Returns the document as JSON, or 304 if the client has it.
+/// Returns the document as a JSON response, or 304 if the request's `If-None-Match` has its ETag.
 pub fn conditional(document: &Document, request: &HeaderMap) -> Response {
     let mut response = if has(request, &document.tag) {
         let mut response = Response::new(Body::empty());
@@ -94,12 +94,12 @@ pub fn conditional(document: &Document, request: &HeaderMap) -> Response {
     response
 }
 
-/// Adds a `Vary` header: the response depends on the Accept header.
+/// Adds `Vary: Accept`, because the response depends on the Accept header.
 pub fn vary(response: &mut Response) {
     response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
 }
 
-/// Returns true if the request's `If-None-Match` contains the tag.
+/// Returns true if the request's `If-None-Match` contains the ETag `tag`, or `*`.
 fn has(request: &HeaderMap, tag: &str) -> bool {
     let known = request.get_all(IF_NONE_MATCH).iter();
     known.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|one| {

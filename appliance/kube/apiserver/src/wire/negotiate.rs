@@ -9,7 +9,7 @@ use resources::{Reason, StatusError};
 /// Form of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Objects in their own form.
+    /// Objects in the form of their kind.
     Object,
     /// Response as a `Table`.
     Table(MetaVersion),
@@ -44,10 +44,10 @@ impl MetaVersion {
     }
 }
 
-/// Returns the first form in the Accept header that can be served; plain JSON without a header.
+/// Returns the first served form in the Accept header; [`Shape::Object`] without a header.
 ///
 /// # Errors
-/// 406 if no form can be served.
+/// 406 if no form in the Accept header can be served.
 pub fn accepted(headers: &HeaderMap) -> Result<Shape, StatusError> {
     let mut all = accept::clauses(headers).peekable();
     if all.peek().is_none() {

@@ -1,4 +1,4 @@
-//! Request paths. They are parsed, not routed, because kinds are added and removed at run time.
+//! Parser of request paths, used instead of a router because kinds change at run time.
 
 use percent_encoding::percent_decode_str;
 
@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 pub enum OpenApiName {
     /// Document `/openapi/v3`: list of all v3 documents.
     Index,
-    /// Document `/openapi/v3/NAME`: `api/v1`, `apis/GROUP/VERSION`.
+    /// Document `/openapi/v3/NAME`; NAME is `api/v1` or `apis/GROUP/VERSION`.
     Version(String),
     /// Document `/openapi/v2` as JSON.
     Swagger,
@@ -20,15 +20,15 @@ pub enum OpenApiName {
 pub enum Target {
     /// Path `/version`: version of the server.
     Version,
-    /// `/healthz`, `/livez` and the paths below them.
+    /// Paths `/healthz`, `/livez` and all paths below: health of the server.
     Health,
-    /// `/readyz` and the paths below it.
+    /// Path `/readyz` and all paths below: readiness of the server.
     Readiness,
     /// Path `/.well-known/openid-configuration`: issuer of ServiceAccount tokens.
     TokenIssuer,
     /// Path `/openid/v1/jwks`: public keys of ServiceAccount tokens.
     TokenKeys,
-    /// `/openapi/v2`, `/openapi/v3`, `/openapi/v3/apis/GROUP/VERSION`.
+    /// Paths `/openapi/v2`, `/openapi/v3` and `/openapi/v3/NAME`: OpenAPI documents.
     OpenApi(OpenApiName),
     /// Path `/api`: versions of the core group.
     CoreVersions,
@@ -36,7 +36,7 @@ pub enum Target {
     Groups,
     /// Path `/apis/GROUP`: versions of one group.
     Group(String),
-    /// `/apis/GROUP/VERSION`, or `/api/v1` with an empty group.
+    /// Path `/apis/GROUP/VERSION`, or `/api/v1` (empty group): resources of one version.
     Resources {
         /// API group; empty for core.
         group: String,
@@ -47,20 +47,20 @@ pub enum Target {
     Resource(ResourcePath),
 }
 
-/// `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/SUBRESOURCE]]`
+/// Parsed path `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/SUBRESOURCE]]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourcePath {
     /// API group, empty for core.
     pub group: String,
     /// API version, such as `v1alpha1`.
     pub version: String,
-    /// Namespace, if the path contains one.
+    /// Namespace; `None` for all namespaces and for cluster-scoped kinds.
     pub namespace: Option<String>,
     /// Plural of the kind, such as `hardware`.
     pub plural: String,
-    /// Object name, if the path contains one.
+    /// Object name; `None` for a collection.
     pub name: Option<String>,
-    /// Subresource, such as `status`, if the path contains one.
+    /// Subresource, such as `status`; `None` for the object itself.
     pub subresource: Option<String>,
 }
 
@@ -74,11 +74,11 @@ impl ResourcePath {
     }
 }
 
-/// Subresources of a namespace itself; any other segment after its name is a plural of namespaced
-/// objects.
+/// Subresources of Namespace objects. In `/namespaces/NAME/SEGMENT`, any other segment is the
+/// plural of a namespaced kind.
 const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 
-/// Parses a path; `None` if the API does not serve it.
+/// Parses a path; `None` for a path of an unknown form, which gets 404.
 pub fn parse(path: &str) -> Option<Target> {
     let mut parts = Vec::new();
     for part in path.strip_prefix('/')?.trim_end_matches('/').split('/') {

@@ -1,4 +1,4 @@
-//! Query strings as Kubernetes clients write them: with leading `&`, repeated keys, `watch=1`.
+//! Parser of Kubernetes clients' query strings: leading `&`, repeated keys, `watch=1`.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use resources::engine::{
 };
 use resources::{FieldSelector, LabelSelector, StatusError};
 
-/// Maximum parameters in one query.
+/// Maximum parameters in one query; more parameters get 400.
 pub const MAX_PARAMETERS: usize = 128;
 
-/// A parsed query string.
+/// Parsed query string: names and values in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
@@ -33,7 +33,7 @@ impl Query {
         Ok(Self(pairs))
     }
 
-    /// Returns the first value of `key` that is not empty.
+    /// Returns the first value of `key` that is not empty; `None` if there is none.
     pub fn get(&self, key: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(name, value)| name == key && !value.is_empty());
         found.next().map(|(_, value)| value.as_str())
@@ -50,7 +50,7 @@ impl Query {
         self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the value of `key` as an integer; a negative value counts as unset.
+    /// Returns the value of `key` as an integer; `None` if unset or negative.
     fn number(&self, key: &str) -> Result<Option<u64>, StatusError> {
         let Some(text) = self.get(key) else { return Ok(None) };
         let number: i64 = text.parse().map_err(|_| {
@@ -78,8 +78,8 @@ impl Query {
         FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())
     }
 
-    /// Returns the duration of a watch: `timeoutSeconds`, otherwise `timeout` in Go's syntax, which
-    /// clients set on every request.
+    /// Returns the requested duration of a watch: `timeoutSeconds`, otherwise `timeout` in Go's
+    /// syntax (`30s`). `None` if neither is set.
     pub fn timeout(&self) -> Result<Option<Duration>, StatusError> {
         if let Some(seconds) = self.number("timeoutSeconds")?.filter(|seconds| *seconds > 0) {
             return Ok(Some(Duration::from_secs(seconds)));
@@ -192,8 +192,8 @@ impl Query {
         Ok(WriteOptions { part, dry_run, fields, ..WriteOptions::default() })
     }
 
-    /// Returns true if an apply takes over fields of other managers. Other patches must not set
-    /// `force`, and an apply must set `fieldManager`.
+    /// Returns the flag `force`: an apply takes over fields of other managers. 422 for an apply
+    /// without `fieldManager`, and for another patch with `force`.
     pub fn force(&self, is_apply: bool) -> Result<bool, StatusError> {
         let error = match is_apply {
             true if self.get("fieldManager").is_none() => {
@@ -207,7 +207,7 @@ impl Query {
         Err(StatusError::invalid_options("PatchOptions", &[error]))
     }
 
-    /// Returns the options of a DELETE in the form of its body; a body takes precedence.
+    /// Returns the query of a DELETE as `DeleteOptions`, for a request without a body.
     pub fn delete(&self) -> Result<Value, StatusError> {
         let mut options = Map::new();
         let dry: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
@@ -235,18 +235,18 @@ fn match_error(why: &str) -> FieldError {
     FieldError::forbidden("resourceVersionMatch", format!("resourceVersionMatch {why}"))
 }
 
-/// Returns 422 for options of the kind `kind`, if they have mistakes.
+/// Returns 422 for invalid options of the kind `kind`; success if `errors` is empty.
 pub fn refuse(kind: &str, errors: &[FieldError]) -> Result<(), StatusError> {
     if errors.is_empty() { Ok(()) } else { Err(StatusError::invalid_options(kind, errors)) }
 }
 
-/// Returns the mistake in the values of `dryRun`; only `All` is valid.
+/// Returns an error if a value of `dryRun` is not `All`.
 pub fn dry_run_error(values: &[&str]) -> Option<FieldError> {
     let known = values.iter().all(|value| *value == "All");
     (!known).then(|| FieldError::not_supported("dryRun", &json!(values), &["All"]))
 }
 
-/// Checks the name of a field manager.
+/// Checks length and characters of a field manager's name.
 fn check_manager(manager: &str, errors: &mut Vec<FieldError>) {
     if manager.len() > MAX_MANAGER {
         errors.push(FieldError::too_long("fieldManager", MAX_MANAGER));
@@ -262,8 +262,8 @@ fn is_printable(character: char) -> bool {
     character == ' ' || !(character.is_control() || character.is_whitespace())
 }
 
-/// Parses a duration in Go's format: `1h30m`, `1.5s`, `300ms`, `0`; a negative duration counts as
-/// unset.
+/// Parses a duration in Go's format, such as `1h30m`, `1.5s` or `0`; zero if negative, `None` if
+/// invalid.
 fn go_duration(text: &str) -> Option<Duration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

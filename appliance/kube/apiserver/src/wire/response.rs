@@ -1,4 +1,4 @@
-//! Responses: JSON in the requested form, failures as `Status`.
+//! Builders of responses: objects as JSON in the requested form, errors as `Status`.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -41,13 +41,13 @@ impl Form<'_> {
         }
     }
 
-    /// Formats an object as a Table of one row; later events of a watch omit the columns.
+    /// Formats an object as a Table with one row; later events of a watch omit the columns.
     pub fn rows(&self, object: &Value, with_columns: bool, meta: MetaVersion) -> Value {
         let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
         self.table(std::slice::from_ref(object), metadata, with_columns, meta)
     }
 
-    /// Formats a bookmark of a watch with Tables: a Table without rows.
+    /// Formats a bookmark for a watch of Tables, as a Table without rows.
     pub fn progress(&self, bookmark: &Value, meta: MetaVersion) -> Value {
         self.table(&[], bookmark["metadata"].clone(), false, meta)
     }
@@ -64,7 +64,7 @@ impl Form<'_> {
         table(self.definition, objects, metadata, style)
     }
 
-    /// Formats one object as a list shows it.
+    /// Formats one object as a list item in the requested form.
     pub fn item(&self, object: Value) -> Value {
         match self.shape {
             Shape::Object => self.items(vec![object]).pop().unwrap_or_default(),
@@ -110,8 +110,8 @@ impl Form<'_> {
         }
     }
 
-    /// Formats list items as [`resources::engine::text`] writes them: items of Kubernetes' own
-    /// kinds omit apiVersion and kind.
+    /// Formats list items as [`resources::engine::text`] does: without apiVersion and kind for
+    /// Kubernetes' own kinds.
     fn items(&self, mut items: Vec<Value>) -> Vec<Value> {
         let native = self.definition.native;
         for item in items.iter_mut().filter_map(Value::as_object_mut).filter(|_| native) {
@@ -120,8 +120,8 @@ impl Form<'_> {
         items
     }
 
-    /// Formats the result of a delete: a Success if the object is gone, the object while it waits
-    /// for finalizers.
+    /// Formats the result of a delete: the object if it waits for finalizers (or if the kind
+    /// returns deleted objects), otherwise a `Status` Success.
     pub fn deleted(&self, deleted: Deleted) -> Value {
         match deleted {
             Deleted::Finalizing(object) => self.object(object),
@@ -169,7 +169,7 @@ fn response(code: StatusCode, body: Body) -> Response {
     response
 }
 
-/// Body of known length whose pieces are freed one by one.
+/// Body of known length, of which each piece is freed after it is sent.
 struct PiecesBody(VecDeque<Bytes>);
 
 impl http_body::Body for PiecesBody {
@@ -192,14 +192,14 @@ impl http_body::Body for PiecesBody {
     }
 }
 
-/// Sets the headers of every JSON response.
+/// Sets the headers that all JSON responses have: content type, and no caching.
 pub fn headers(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
 }
 
-/// Returns a failure as a `Status` response.
+/// Returns an error as a response with a `Status`; with `Retry-After: 1` for 429.
 pub fn failure(error: &StatusError) -> Response {
     let code = StatusCode::from_u16(error.reason.code());
     let code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

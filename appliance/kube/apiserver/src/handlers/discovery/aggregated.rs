@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use resources::served::{Group, GroupVersion, Kind, Resource};
 
-/// Version of the document itself; both have the same fields.
+/// API version of the `APIGroupDiscoveryList` document; both versions have the same fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     V2,
@@ -12,7 +12,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// Parses the version in the Accept header.
+    /// Parses the version in the Accept header; `None` for an unknown version.
     pub(super) fn named(word: &str) -> Option<Self> {
         match word {
             "v2" => Some(Self::V2),
@@ -39,7 +39,7 @@ impl Version {
     }
 }
 
-/// Makes the document for `/api` (`core`) or `/apis`.
+/// Returns the aggregated document for `/api` if `core` is true, otherwise for `/apis`.
 pub(super) fn document(groups: &[Group<'_>], core: bool, version: Version) -> Value {
     let items = groups.iter().filter(|group| group.name.is_empty() == core).map(item);
     json!({

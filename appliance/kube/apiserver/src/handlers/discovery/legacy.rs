@@ -1,5 +1,5 @@
-//! The legacy documents, which every client reads: `/api`, `/apis`, and one for each group and
-//! version.
+//! Legacy discovery documents, which every client can read: `/api`, `/apis`, and a document for
+//! each group and version.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(super) fn group_list(groups: &[Group<'_>]) -> Value {
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// Makes the document for `/apis/GROUP`.
+/// Makes the document for `/apis/GROUP`; `None` if the group is not served.
 pub(super) fn group(groups: &[Group<'_>], name: &str) -> Option<Value> {
     let group = groups.iter().find(|group| group.name == name && !name.is_empty())?;
     let mut entry = entry(group);
@@ -41,7 +41,7 @@ fn entry(group: &Group<'_>) -> Value {
     json!({ "name": group.name, "versions": versions, "preferredVersion": versions.first() })
 }
 
-/// Makes the document for `/apis/GROUP/VERSION` or `/api/v1`.
+/// Makes the document for `/apis/GROUP/VERSION`, or `/api/v1` (empty group), if served.
 pub(super) fn resources(groups: &[Group<'_>], group: &str, version: &str) -> Option<Value> {
     let group = groups.iter().find(|one| one.name == group)?;
     let version = group.versions.iter().find(|one| one.name == version)?;

@@ -1,17 +1,17 @@
-//! The part of WebSocket (RFC 6455) that a send-only server needs: the handshake response, frames
-//! to a client, and parsing of the client's frames. No I/O.
+//! WebSocket frames (RFC 6455) of a server that only sends: handshake response, frames to the
+//! client, and parsing of the client's frames. No I/O.
 
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Maximum data frame of a client, in bytes; its payload is ignored.
+/// Maximum payload of a client's data frame in bytes. The payload is ignored.
 pub const MAX_DATA_BYTES: usize = 4 * 1024;
-/// Maximum control frame in bytes (section 5.5).
+/// Maximum payload of a control frame in bytes (section 5.5).
 const MAX_CONTROL_BYTES: usize = 125;
-/// Text that is hashed together with the key of a handshake (section 1.3).
+/// Fixed text that is hashed together with the client's key in the handshake (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// Bytes of a handshake's key.
+/// Bytes of the decoded `Sec-WebSocket-Key` (section 4.1).
 const KEY_BYTES: usize = 16;
 
 /// Close code of a watch that has ended (section 7.4.1).
@@ -41,11 +41,11 @@ pub enum Received {
     Other,
 }
 
-/// Invalid frame from a client, with the close code for the response.
+/// Error: invalid frame from a client. The value is the close code to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation(pub u16);
 
-/// Returns the value of `Sec-WebSocket-Accept` for a client's key; `None` if the key is invalid.
+/// Returns `Sec-WebSocket-Accept` for the client's `Sec-WebSocket-Key`; `None` for an invalid key.
 pub fn accept(key: &str) -> Option<String> {
     let bytes = STANDARD.decode(key).ok()?;
     let whole = (bytes.len() == KEY_BYTES).then(|| format!("{key}{GUID}"))?;
@@ -53,7 +53,7 @@ pub fn accept(key: &str) -> Option<String> {
     Some(STANDARD.encode(hash))
 }
 
-/// Returns a whole frame to the client; a server does not mask.
+/// Returns a complete frame to the client, unmasked, as a server must send it (section 5.1).
 pub fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(payload.len() + 10);
     frame.push(0x80 | opcode as u8);
@@ -72,7 +72,7 @@ pub fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns the frame at the start of `bytes` and its length; `None` if it is incomplete.
+/// Parses the frame at the start of `bytes`; returns its length too. `None` if incomplete.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Received, usize)>, Violation> {
     let [first, second, rest @ ..] = bytes else { return Ok(None) };
     let (opcode, is_control) = (first & 0x0f, first & 0x08 != 0);

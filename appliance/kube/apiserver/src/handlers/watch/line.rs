@@ -1,5 +1,5 @@
-//! One line between the task of a watch and its connection: made when the connection can take it,
-//! and sent in pieces.
+//! Channel for one line from the task of a watch to its connection. The task makes a line only if
+//! the connection can take one; the line is sent in pieces.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::budget::HeldBytes;
 use crate::wire::counted::PIECE_BYTES;
 
-/// A line, and the bytes counted for it.
+/// Line of a watch, with the counter of its bytes if they are counted.
 pub(super) struct Line {
     pub text: Vec<u8>,
     taken: usize,
@@ -28,19 +28,19 @@ impl Line {
     }
 }
 
-/// Sending half, used by the task of a watch.
+/// Sending half of the channel, used by the task of a watch.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     stall: Duration,
 }
 
-/// Receiving half: the lines as a response body.
+/// Receiving half of the channel, which is the response body.
 pub(super) struct Lines(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified when a piece is taken, a line is requested, or the reader is dropped.
+    /// Notified if the reader takes a piece, requests a line or is dropped.
     changed: Notify,
 }
 
@@ -58,13 +58,13 @@ struct State {
 /// End of the response body.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// The body ended after a complete line.
+    /// The body ends after a complete line.
     Whole,
-    /// The body was cut inside a line.
+    /// The body ends inside a line, with the error [`Stalled`].
     Cut,
 }
 
-/// Error that ends a body inside a line: the client read nothing for too long.
+/// Error that ends the body inside a line, because the client read nothing for too long.
 #[derive(Debug)]
 struct Stalled;
 
@@ -76,8 +76,8 @@ impl fmt::Display for Stalled {
 
 impl std::error::Error for Stalled {}
 
-/// Returns a writer and its reader. If no piece of a counted line is read for the time `stall`,
-/// both end.
+/// Returns both halves of a channel. The channel ends if no piece of a counted line is read for the
+/// time `stall`.
 pub(super) fn pair(stall: Duration) -> (Writer, Lines) {
     let shared = Arc::<Shared>::default();
     (Writer { shared: Arc::clone(&shared), stall }, Lines(shared))
@@ -95,8 +95,8 @@ impl Writer {
         self.shared.state().is_wanted
     }
 
-    /// Waits until the reader requests a line. Returns false if it will request none: the client
-    /// disconnected, or left a line unread for too long.
+    /// Waits until the reader requests a line, and returns true. Returns false if the client
+    /// disconnected or left a line unread for too long.
     pub async fn wanted(&mut self) -> bool {
         loop {
             let (before, counted) = {
@@ -124,7 +124,7 @@ impl Writer {
         }
     }
 
-    /// Waits until the reader is dropped.
+    /// Waits until the reader is dropped, because the client disconnected.
     pub async fn closed(&self) {
         while !self.shared.state().reader_has_gone {
             self.shared.changed.notified().await;

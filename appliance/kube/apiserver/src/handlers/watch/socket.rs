@@ -1,5 +1,5 @@
-//! A watch as a WebSocket: one text frame per event (apiserver `pkg/endpoints/handlers/watch.go`,
-//! `HandleWS`). Clients based on fabric8 try a WebSocket first, and wait for its response.
+//! Watches over WebSocket, one text frame per event (apiserver `pkg/endpoints/handlers/watch.go`,
+//! `HandleWS`). Clients based on fabric8 use WebSockets first.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +24,12 @@ use resources::{Reason, StatusError};
 
 /// Maximum wait for the upgrade of the connection to a WebSocket.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time without progress of the client after which the watch drops events it has read ahead.
+/// Time without progress of the client after which the watch frees events that were read ahead.
 const REST_AFTER: Duration = Duration::from_secs(1);
 /// Maximum bytes of one read from a client.
 const READ_BYTES: usize = 1024;
 
-/// A client's request to switch to a WebSocket.
+/// Request of a client to switch to a WebSocket.
 pub struct Handshake {
     connection: OnUpgrade,
     peer: Arc<Peer>,
@@ -38,11 +38,11 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Returns the handshake of a request; `None` for a request without an upgrade.
+    /// Reads the handshake from a request; `None` for a request without an upgrade to WebSocket.
     ///
     /// # Errors
     /// 400 for a handshake that violates RFC 6455. 403 for a handshake from a web page of another
-    /// server: a browser sends its user's certificate for every page.
+    /// server, because a browser sends the user's certificate also for such a page.
     pub fn of(request: &mut Request) -> Result<Option<Self>, StatusError> {
         let headers = request.headers();
         if !has_word(headers, UPGRADE, "websocket") || !has_word(headers, CONNECTION, "upgrade") {
@@ -77,7 +77,7 @@ impl Handshake {
         Ok(Some(Self { connection, peer, accept, protocol }))
     }
 
-    /// Returns the response; afterwards, `feed` uses the connection.
+    /// Returns the response 101; after the response, `feed` sends its events over the connection.
     pub(super) fn respond(self, feed: Feed) -> Response {
         let seat = Seat::default();
         let (connection, held) = (self.connection, seat.clone());
@@ -102,13 +102,13 @@ impl Handshake {
     }
 }
 
-/// Returns true if a header with a list of words contains `word`.
+/// Returns true if the comma-separated list in the header `name` contains `word`.
 fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
 }
 
-/// Returns true if `origin` is the server `host`, as the client names this server.
+/// Returns true if the header `Origin` names the server `host`, with or without port 443.
 fn is_same_server(origin: &str, host: &str) -> bool {
     let without_port = |of: &str| of.strip_suffix(":443").unwrap_or(of).to_ascii_lowercase();
     origin.strip_prefix("https://").is_some_and(|from| without_port(from) == without_port(host))
@@ -135,7 +135,7 @@ impl Socket {
         }
     }
 
-    /// Sends the events; returns the close code, or `None` if the client does not read.
+    /// Sends the events. Returns the close code to send; `None` if the client does not read.
     async fn events(&mut self) -> Option<u16> {
         loop {
             let mut bytes = [0; READ_BYTES];
@@ -161,7 +161,7 @@ impl Socket {
         }
     }
 
-    /// Responds to the client's frames; the error is the close code.
+    /// Processes received frames. The error ends the watch, with the close code to send.
     async fn answer(&mut self) -> Result<(), Option<u16>> {
         loop {
             match frame::parse(&self.received) {
@@ -183,8 +183,8 @@ impl Socket {
         }
     }
 
-    /// Writes a frame. Returns false if the client disconnected or reads nothing for too long: of a
-    /// `counted` frame, or of any frame after the watch's end.
+    /// Writes a frame. Returns false if the client disconnected, reads nothing of a `counted` frame
+    /// for [`STALL_TIMEOUT`], or reads nothing after the watch's end.
     async fn send(&mut self, frame: &[u8], counted: bool) -> bool {
         let (mut rest, mut waited) = (frame, Duration::ZERO);
         while !rest.is_empty() {
