@@ -1,13 +1,13 @@
-//! The error type of patches, which the API sends as a `Status` of the same reason.
+//! Error type of patches. The API sends a `Status` with the same reason and message.
 
-/// Reason of a refusal, in the words of `meta/v1 Status`.
+/// Reason of a refusal, named as in `meta/v1 Status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The patch is not of its format.
+    /// The patch is not valid in its format (HTTP 400).
     BadRequest,
-    /// The patch does not fit the object.
+    /// The patch cannot be applied to the object (422).
     Invalid,
-    /// The patch is too large, or copies too much.
+    /// The patch or its result exceeds a limit (413).
     RequestEntityTooLarge,
 }
 
@@ -17,7 +17,7 @@ pub enum Reason {
 pub struct PatchError {
     /// Reason, on which clients branch.
     pub reason: Reason,
-    /// Message in upstream's words.
+    /// Message for users, as upstream words it.
     pub message: String,
 }
 
@@ -30,7 +30,7 @@ impl PatchError {
         Self::new(Reason::BadRequest, message)
     }
 
-    /// Makes the refusal of a patch that cannot be applied, as upstream words it.
+    /// Makes the error for a patch that cannot be applied, with upstream's message.
     pub(crate) fn rejected() -> Self {
         Self::new(Reason::Invalid, "the server rejected our request due to an error in our request")
     }

@@ -10,24 +10,24 @@ use crate::{MAX_DEPTH, strategic};
 
 /// Maximum operations in one JSON patch.
 pub const MAX_OPERATIONS: usize = 10_000;
-/// Maximum values that one JSON patch may copy, move or shift in arrays, over all operations.
+/// Maximum values that all operations of one JSON patch may copy, move or shift in arrays.
 pub const MAX_WORK: usize = 10_000_000;
 
-/// Maximum bytes of values that one JSON patch may copy: as much as the API's largest request body.
+/// Maximum bytes of values that one JSON patch may copy: the API's limit for a request body.
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
-/// A parsed patch of one of three formats.
+/// Parsed patch in one of three formats.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Patch {
-    /// RFC 7386: null removes, objects merge, everything else replaces.
+    /// JSON merge patch (RFC 7386): null removes a field, objects are merged, other values replace.
     Merge(Value),
-    /// RFC 6902: operations in order, all or nothing.
+    /// JSON patch (RFC 6902): operations in order; if one operation fails, the whole patch fails.
     Json(Vec<Operation>),
-    /// Merge patch that merges some lists of Kubernetes' own kinds by a key.
+    /// Strategic merge patch: merges some lists of Kubernetes' own kinds by a key.
     Strategic(Value),
 }
 
-/// One operation of a JSON patch; pointers are split into unescaped tokens (RFC 6901).
+/// Operation of a JSON patch. Pointers are split into unescaped tokens (RFC 6901).
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)] // the names are the RFC's
 pub enum Operation {
@@ -40,8 +40,8 @@ pub enum Operation {
 }
 
 impl Patch {
-    /// Makes a merge patch. A patch that is not an object is refused, because it could only destroy
-    /// the object.
+    /// Makes a merge patch. A patch that is not a JSON object would replace the whole object, and
+    /// is refused.
     ///
     /// # Errors
     /// 400 if the patch is not a JSON object.
@@ -68,7 +68,7 @@ impl Patch {
     /// Makes a JSON patch from its array of operations.
     ///
     /// # Errors
-    /// 400 if the body is not an array, 422 for an unreadable operation, 413 for too many.
+    /// 400 if `patch` is not an array, 422 for an invalid operation, 413 for too many operations.
     pub fn json(patch: &Value) -> Result<Self, PatchError> {
         let Some(operations) = patch.as_array() else {
             let found = json_kind(patch);
@@ -96,7 +96,7 @@ impl Patch {
     /// Returns `target` with the patch applied.
     ///
     /// # Errors
-    /// 422 if an operation cannot be applied to the object, 413 if copies make it too large.
+    /// 422 if the patch cannot be applied, 413 if a limit on copies or depth is exceeded.
     pub fn apply(&self, mut target: Value) -> Result<Value, PatchError> {
         match self {
             Self::Merge(patch) => merge(&mut target, patch),
@@ -138,8 +138,8 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Resources used by one JSON patch, limited because a few bytes of operations can request a lot of
-/// copying.
+/// Work and copied bytes of one JSON patch, limited because short operations can request large
+/// copies.
 #[derive(Default)]
 struct Costs {
     copied_bytes: usize,
@@ -277,7 +277,7 @@ fn check_depth(path: &[String], value: &Value) -> Result<(), Mismatch> {
     }
 }
 
-/// Number of values in a value, nested ones and itself included.
+/// Number of values in `value`, including `value` itself and nested values.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(size).sum::<usize>() + 1,

@@ -1,5 +1,5 @@
-//! Strategic merge patch: a merge patch that merges some lists of Kubernetes' own kinds by a key.
-//! The rules are those of `k8s.io/apimachinery` `pkg/util/strategicpatch`.
+//! Strategic merge patch: merges some lists of Kubernetes' own kinds by a key, with the rules of
+//! `k8s.io/apimachinery` `pkg/util/strategicpatch`.
 
 mod list;
 mod strategy;
@@ -15,13 +15,13 @@ use self::strategy::Strategy;
 use crate::MAX_DEPTH;
 use crate::error::{PatchError, Reason};
 
-/// Directive with value `replace` or `delete`, for the object or list element that contains it.
+/// Directive `replace` or `delete` for the object or list element that contains the directive.
 const DIRECTIVE: &str = "$patch";
-/// Directive that lists the only fields of an object to keep.
+/// Directive with the names of an object's fields to keep; other fields are removed.
 const RETAIN: &str = "$retainKeys";
-/// Prefix of a directive, followed by a slash and a list's name: scalars to remove.
+/// Directive `$deleteFromPrimitiveList/LIST`: scalars to remove from the list.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList";
-/// Prefix of a directive, followed by a slash and a list's name: order of its elements.
+/// Directive `$setElementOrder/LIST`: order of the list's elements.
 const SET_ORDER: &str = "$setElementOrder";
 
 /// Reason why a patch cannot be applied.
@@ -29,9 +29,9 @@ const SET_ORDER: &str = "$setElementOrder";
 enum Mismatch {
     /// The format of the patch is invalid.
     Format(&'static str),
-    /// The patch does not match the target object.
+    /// The patch cannot be applied to the target object.
     Unprocessable,
-    /// The result would be nested too deep, or would take too much work.
+    /// The result would be nested deeper than [`MAX_DEPTH`].
     TooLarge,
 }
 
@@ -51,10 +51,10 @@ const BAD_LIST: &str = "invalid patch format of primitive list";
 const BAD_ORDER: &str = "invalid patch format of setElementOrder list";
 const BAD_RETAIN: &str = "invalid patch format of retainKeys";
 
-/// Returns `target`, an object of Kubernetes' own `kind`, with `patch` merged into it.
+/// Returns `target`, an object of Kubernetes' own kind `kind`, merged with `patch`.
 ///
 /// # Errors
-/// 400 for an invalid patch, 422 for a patch that does not match the object.
+/// 400 for an invalid patch, 422 for a patch that cannot be applied to the object.
 pub fn apply(kind: &str, target: Value, patch: &Value) -> Result<Value, PatchError> {
     let (Value::Object(target), Value::Object(patch)) = (target, patch.clone()) else {
         return Err(PatchError::bad_request("a strategic merge patch must be a JSON object"));
@@ -154,7 +154,7 @@ impl Merge<'_> {
         }
     }
 
-    /// Merges a list that has a `$setElementOrder`, then sorts it into that order.
+    /// Merges the list `name`, then sorts its elements by `order` (`$setElementOrder`).
     fn ordered(
         &self,
         original: &mut Map<String, Value>,
@@ -195,7 +195,7 @@ impl Merge<'_> {
     }
 }
 
-/// Keeps only the listed fields; the patch may set no other fields.
+/// Removes the fields of `original` that are not in `kept`. The patch must not set other fields.
 fn retain(
     original: &mut Map<String, Value>,
     patch: &Map<String, Value>,
@@ -215,7 +215,7 @@ fn retain(
     Ok(())
 }
 
-/// Returns the list name after a directive's slash.
+/// Returns the list's name in a directive `DIRECTIVE/LIST`; `None` for another key.
 fn named<'a>(key: &'a str, directive: &str) -> Option<&'a str> {
     key.strip_prefix(directive)?.strip_prefix('/')
 }
@@ -224,8 +224,8 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Returns a value without the objects that carry a directive; `None` if the value itself carries
-/// one.
+/// Returns a value without nested objects that contain `$patch`; `None` if the value itself
+/// contains `$patch`.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(DIRECTIVE) => None,

@@ -1,4 +1,4 @@
-//! Lists that are merged, and the resulting order of their elements.
+//! Merging of lists, and the resulting order of their elements.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{BAD_ORDER, DIRECTIVE, Merge, Mismatch};
 
-/// Identity of an element: the text of its key's value, or its own text.
+/// Identity of an element: the text of its merge key's value, or of a scalar (empty `key`).
 fn identity(item: &Value, key: &str) -> Result<String, Mismatch> {
     if key.is_empty() {
         return Ok(item.to_string());
@@ -29,7 +29,7 @@ pub(super) fn without(original: Vec<Value>, gone: &[Value]) -> Vec<Value> {
     original.into_iter().filter(|item| !gone.contains(&item.to_string())).collect()
 }
 
-/// Returns both lists of scalars, without duplicates.
+/// Returns the union of two lists of scalars, without duplicates.
 pub(super) fn union(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Mismatch> {
     if original.iter().chain(&patch).any(|item| item.is_array() || item.is_object()) {
         return Err(Mismatch::Unprocessable);
@@ -40,8 +40,8 @@ pub(super) fn union(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value
     in_order(merged, &patch, &original, "")
 }
 
-/// Merges elements with the same key. An element of the patch can delete its counterpart, or
-/// request to replace the whole list.
+/// Merges elements with the same value of `key`. An element of the patch can delete the element
+/// with the same key, or replace the whole list (`$patch`).
 pub(super) fn merge(
     merge: &Merge<'_>,
     original: Vec<Value>,
@@ -93,7 +93,7 @@ pub(super) fn merge(
     in_order(merged, &order, &before, key)
 }
 
-/// Checks that the elements of a patch are in the order that the patch sets.
+/// Checks that the elements of a patch have the order of its `$setElementOrder`.
 pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Mismatch> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -111,8 +111,8 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result
     Ok(())
 }
 
-/// Sorts the items that `order` names into its order, and the others into their order in `before`.
-/// The two groups are interleaved, so that items stay near their previous place.
+/// Sorts the items in `order` by that order, and the other items by their order in `before`. Both
+/// groups are interleaved, so that items stay near their previous positions.
 pub(super) fn in_order(
     items: Vec<Value>,
     order: &[Value],

@@ -1,5 +1,5 @@
 //! Merge strategies of the lists of Kubernetes' own kinds: the `patchStrategy` and `patchMergeKey`
-//! tags of the types of `k8s.io/api` 0.35, as paths. Lists that are not named here are replaced.
+//! tags of the types of `k8s.io/api` 0.35, as paths. Other lists are replaced as a whole.
 
 /// Merge strategy of a patched list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ const POD_SPEC: [(&str, &str); 18] = [
     ("volumes", "name"),
 ];
 
-/// Prefix of init containers, which have the same lists as containers.
+/// Path prefix of init containers, whose lists have the same merge keys as those of containers.
 const CONTAINER_LISTS: &str = "initContainers.";
 
 /// Other lists: kind, path and merge key.
@@ -63,7 +63,7 @@ const KINDS: [(&str, &str, &str); 22] = [
     ("ValidatingWebhookConfiguration", "webhooks", "name"),
 ];
 
-/// Returns the strategy of the list at `path` (names joined by dots, without indexes) in a `kind`.
+/// Returns the merge strategy of the list at `path` (names joined by dots, no indexes) in `kind`.
 pub(super) fn of_list(kind: &str, path: &str) -> Strategy {
     let inner = path.rsplit_once("metadata.").filter(|(before, _)| is_object(kind, before));
     if let Some((_, field)) = inner {
@@ -92,7 +92,7 @@ pub(super) fn of_list(kind: &str, path: &str) -> Strategy {
     found.filter(|key| !key.is_empty()).map_or(Strategy::Replace, Strategy::Merge)
 }
 
-/// Returns true if a patch replaces the object at `path` in a `kind` as a whole.
+/// Returns true if a patch replaces the object at `path` in the kind `kind` as a whole.
 pub(super) fn replaces_object(kind: &str, path: &str) -> bool {
     (kind, path) == ("PodDisruptionBudget", "spec.selector")
 }
