@@ -1,5 +1,5 @@
-//! Action of a user in the terms of access rules (k8s.io/apiserver, pkg/authorization/authorizer
-//! and pkg/endpoints/request).
+//! Action of a user (verb and target), in the terms of access rules (k8s.io/apiserver,
+//! pkg/authorization/authorizer and pkg/endpoints/request).
 
 use crate::User;
 
@@ -16,24 +16,24 @@ pub enum Target {
         subresource: String,
         /// Namespace; empty for all namespaces, and for cluster-scoped kinds.
         namespace: String,
-        /// Object name; empty for collections, and for objects whose name is not chosen yet.
+        /// Object name; empty for collections, and for new objects whose name is generated.
         name: String,
     },
-    /// Path without API objects, such as `/version`.
+    /// URL path without API objects, such as `/version`.
     Path(String),
 }
 
 /// Verb with its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// Verb: `get`, `list`, `watch`, `create`, …; on paths the HTTP method in lower case.
+    /// Verb: `get`, `list`, `watch`, `create`, …; for a path, the HTTP method in lower case.
     pub verb: String,
-    /// Objects or path that the verb applies to.
+    /// Objects or path of the action.
     pub target: Target,
 }
 
-/// Verb of a request for objects. A request without an object's name reads or deletes the
-/// collection. A method that no rule knows gives the empty verb, which only `*` allows.
+/// Returns the verb of a request for objects; `named` is true if the path has an object's name. The
+/// verb of an unknown method is empty, which only `*` allows.
 pub fn verb(method: &str, named: bool, watch: bool) -> &'static str {
     match (method, named) {
         ("GET" | "HEAD", true) => "get",
@@ -49,12 +49,12 @@ pub fn verb(method: &str, named: bool, watch: bool) -> &'static str {
 }
 
 impl Action {
-    /// Action with `verb` on the path `path`.
+    /// Makes an action with `verb` on the path `path`.
     pub fn on_path(verb: impl Into<String>, path: impl Into<String>) -> Self {
         Self { verb: verb.into(), target: Target::Path(path.into()) }
     }
 
-    /// Action with `verb` on objects; `resource` may be `PLURAL/SUBRESOURCE`.
+    /// Makes an action with `verb` on objects; `resource` is `PLURAL` or `PLURAL/SUBRESOURCE`.
     pub fn on(verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> Self {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let target = Target::Resource {
@@ -67,7 +67,7 @@ impl Action {
         Self { verb: verb.to_owned(), target }
     }
 
-    /// Namespace of the target; empty for a path or a cluster-scoped kind.
+    /// Returns the namespace of the target; empty for a path or a cluster-scoped kind.
     pub fn namespace(&self) -> &str {
         match &self.target {
             Target::Resource { namespace, .. } => namespace,
@@ -75,9 +75,9 @@ impl Action {
         }
     }
 
-    /// Message for a denied request, as in Kubernetes (pkg/endpoints/handlers/responsewriters):
-    /// `User "x" cannot list resource "hardware" in API group "tinkerbell.org" at the cluster
-    /// scope`.
+    /// Returns the message for a denied request, as in Kubernetes
+    /// (pkg/endpoints/handlers/responsewriters): `User "x" cannot list resource "hardware" in API
+    /// group "tinkerbell.org" at the cluster scope`.
     pub fn denial(&self, user: &User) -> String {
         let name = &user.name;
         let verb = &self.verb;

@@ -1,15 +1,15 @@
-//! Audit record of a write: user, action, object and result. It never contains the written data.
+//! Audit record of a request: user, action, object and result, never the written data.
 
 use serde::Serialize;
 
 use crate::User;
 
-/// Longest text of one field in characters; longer texts of a client are cut.
+/// Maximum characters of a text in a record; longer texts are cut.
 pub const MAX_TEXT_CHARS: usize = 256;
-/// Maximum number of groups in one record.
+/// Maximum number of groups in one record; further groups are omitted.
 const MAX_GROUPS: usize = 16;
 
-/// One line of the audit log. No field can hold a request body or a secret.
+/// Record in the audit log, one line of JSON. No field contains a request body or a secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditRecord {
@@ -17,9 +17,9 @@ pub struct AuditRecord {
     pub at: String,
     /// Unique ID of the request, also in the response header `Audit-Id`.
     pub id: String,
-    /// Name of the user.
+    /// Name of the authenticated user.
     pub user: String,
-    /// Groups of the user.
+    /// Groups of the authenticated user.
     pub groups: Vec<String>,
     /// Name of the impersonated user; empty without impersonation.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -29,7 +29,7 @@ pub struct AuditRecord {
     pub verb: String,
     /// API group; empty for the core group.
     pub group: String,
-    /// `PLURAL` or `PLURAL/SUBRESOURCE`; empty if the request does not concern objects.
+    /// Resource, `PLURAL` or `PLURAL/SUBRESOURCE`; empty for a path without API objects.
     pub resource: String,
     /// Namespace; empty for cluster-scoped kinds.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -37,16 +37,16 @@ pub struct AuditRecord {
     /// Object name; empty for collections.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// UID of the object, if the response contains it.
+    /// UID of the written object; empty if the response contains no object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Path of a request without API objects, without the query.
+    /// URL path without the query, for a request without API objects; otherwise empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Machine or level of a local action at the box, or the action's reason.
+    /// Details of a local action at the box, such as the machine, the level or the reason.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// Number of refused requests without a record since the last record of a refused request.
+    /// Number of requests with an invalid credential without a record since the last record.
     #[serde(skip_serializing_if = "is_zero")]
     pub omitted: u64,
     /// True if nothing was stored because the client requested a dry run.
@@ -56,7 +56,7 @@ pub struct AuditRecord {
     pub code: u16,
     /// Time from request to response, in milliseconds.
     pub millis: u64,
-    /// Address of the client.
+    /// IP address of the client.
     pub from: String,
     /// `User-Agent` header of the client.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -64,7 +64,7 @@ pub struct AuditRecord {
 }
 
 impl AuditRecord {
-    /// Adds the user and the impersonated user, with texts cut to [`MAX_TEXT_CHARS`].
+    /// Sets the user and the impersonated user, with texts cut to [`MAX_TEXT_CHARS`].
     #[must_use]
     pub fn by(mut self, user: &User, impersonated: Option<&User>) -> Self {
         self.user = cut(&user.name);
@@ -73,7 +73,7 @@ impl AuditRecord {
         self
     }
 
-    /// Record as one line of JSON with a newline, every text cut to [`MAX_TEXT_CHARS`].
+    /// Returns the record as one line of JSON with a newline, every text cut to [`MAX_TEXT_CHARS`].
     pub fn line(&self) -> String {
         let mut record = self.clone();
         for text in [

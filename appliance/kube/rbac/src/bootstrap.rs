@@ -1,20 +1,19 @@
-//! Default roles and bindings, which exist from the first start.
+//! Default roles and bindings, which the box creates at its first start.
 //!
-//! Names that begin with `system:`, and `admin`, `edit` and `view`, come from Kubernetes. They
-//! cover the kinds that the box has (k8s.io/kubernetes,
-//! plugin/pkg/auth/authorizer/rbac/bootstrappolicy). Names that begin with `tinbox:` are defined by
-//! the box.
+//! Roles whose names begin with `system:`, and `admin`, `edit` and `view`, come from Kubernetes,
+//! with rules for the kinds of the box (k8s.io/kubernetes,
+//! plugin/pkg/auth/authorizer/rbac/bootstrappolicy). Roles `tinbox:…` are defined by the box.
 
 use serde_json::{Value, json};
 
 use crate::authorizer::{PolicyRule, RBAC_GROUP, covers};
 use crate::user::{AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED};
 
-/// Label of the objects below.
+/// Label of all default roles and bindings.
 const BOOTSTRAPPING: (&str, &str) = ("kubernetes.io/bootstrapping", "rbac-defaults");
-/// Annotation that an owner sets to `false` to keep an object unchanged.
+/// Annotation that an administrator sets to `false` to keep an object unchanged.
 pub const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
-/// Prefix of the label that makes a role part of `admin`, `edit` or `view`: `…/aggregate-to-view`.
+/// Prefix of the label that adds a role's rules to `admin`, `edit` or `view`: `…aggregate-to-view`.
 const AGGREGATE: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -24,7 +23,7 @@ const ALL: &[&str] =
 
 const TINKERBELL: &str = "tinkerbell.org";
 const BMC: &str = "bmc.tinkerbell.org";
-/// Groups whose kinds describe machines and their workflows.
+/// API groups whose kinds describe machines and their workflows.
 const MACHINES: &[&str] = &[
     TINKERBELL,
     BMC,
@@ -33,8 +32,8 @@ const MACHINES: &[&str] = &[
     "bootstrap.cluster.x-k8s.io",
     "tinbox.dev",
 ];
-/// Group of the box's own system. Only administrators may change settings, reset the box or update
-/// it.
+/// API group of the box's own system: settings, reset and update, which only administrators may
+/// write.
 const BOX: &str = "box.tinbox.dev";
 const HEALTH: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
 const DISCOVERY: &[&str] = &[
@@ -57,7 +56,7 @@ const ISSUER_PATHS: &[&str] = &[
     "/openid/v1/jwks/",
 ];
 
-/// ClusterRoles, sorted by name.
+/// Returns the default ClusterRoles, sorted by name.
 pub fn cluster_roles() -> Vec<Value> {
     let mut roles = vec![
         aggregate("admin", Some("admin"), None),
@@ -77,7 +76,7 @@ pub fn cluster_roles() -> Vec<Value> {
     roles
 }
 
-/// ClusterRoles for users of the box itself.
+/// Returns the ClusterRoles `tinbox:…` for users of the box.
 fn box_roles() -> Vec<Value> {
     let mut operator = viewer_rules();
     operator.extend(edit_rules().into_iter().filter(|rule| {
@@ -95,7 +94,7 @@ fn box_roles() -> Vec<Value> {
     ]
 }
 
-/// ClusterRoleBindings that exist from the first start.
+/// Returns the default ClusterRoleBindings.
 pub fn cluster_role_bindings() -> Vec<Value> {
     let all_accounts = [SERVICE_ACCOUNTS];
     vec![
@@ -107,8 +106,8 @@ pub fn cluster_role_bindings() -> Vec<Value> {
     ]
 }
 
-/// Exactly the permissions that stock CAPT needs on the box (CAPT's page on remote Tinkerbell). API
-/// discovery is not listed: every user has that permission.
+/// Returns exactly the permissions that unmodified CAPT needs on the box (CAPT's page on remote
+/// Tinkerbell). API discovery is not listed, because every user may use it.
 fn capt_rules() -> Vec<PolicyRule> {
     vec![
         on(&["get", "list", "patch"], &[TINKERBELL], &["hardware"]),
@@ -118,8 +117,8 @@ fn capt_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Permissions to read everything except Secrets and access rules. Machines are readable in full,
-/// including the user data that provisioners store in them.
+/// Returns permissions to read everything except Secrets and access rules. Machine objects are
+/// fully readable, including user data, which may contain secrets.
 fn viewer_rules() -> Vec<PolicyRule> {
     let mut rules = view_rules();
     rules.push(on(READ, MACHINES, &["*"]));
@@ -149,7 +148,7 @@ fn edit_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Permissions to manage access to a namespace.
+/// Returns permissions to manage access in a namespace: roles, role bindings, access reviews.
 fn access_rules() -> Vec<PolicyRule> {
     vec![
         on(&["create"], &["authorization.k8s.io"], &["localsubjectaccessreviews"]),
@@ -157,7 +156,7 @@ fn access_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Permissions to query one's own identity and permissions.
+/// Returns the permissions of every user to query the user's own identity and permissions.
 fn self_rules() -> Vec<PolicyRule> {
     let create = &["create"];
     let about = &["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
@@ -203,14 +202,14 @@ fn role(name: &str, rules: &[PolicyRule]) -> Value {
     role
 }
 
-/// Role whose rules are part of the aggregated role `of`.
+/// Makes a ClusterRole whose rules are added to the aggregated role `of`.
 fn part(name: &str, of: &str, rules: &[PolicyRule]) -> Value {
     let mut role = role(name, rules);
     role["metadata"]["labels"][format!("{AGGREGATE}{of}")] = json!("true");
     role
 }
 
-/// Role that aggregates the roles labeled `of`, and is itself part of `into`.
+/// Makes a ClusterRole with the rules of the roles labeled `of`; the role is part of `into`.
 fn aggregate(name: &str, of: Option<&str>, into: Option<&str>) -> Value {
     let mut role = object("ClusterRole", name);
     let labels =
@@ -233,9 +232,8 @@ fn binding(role: &str, groups: &[&str]) -> Value {
     binding
 }
 
-/// Adds to `stored` the parts of `wanted`, an object of this module, that are missing. Returns the
-/// changed object, or `None` when nothing is missing or the owner disabled updates. Additions of
-/// users stay.
+/// Returns the default object `stored` with the missing rules or subjects of `wanted` added; other
+/// content stays. `None` if nothing is missing, or if [`AUTOUPDATE`] is not `true`.
 pub fn reconciled(stored: &Value, wanted: &Value) -> Option<Value> {
     if stored["metadata"]["annotations"][AUTOUPDATE] != "true" {
         return None;

@@ -1,6 +1,6 @@
 //! User of a client certificate: CN is the user name, each O a group (k8s.io/apiserver,
 //! pkg/authentication/request/x509). The caller must have verified the certificate. This module
-//! reads only its subject (RFC 5280 section 4.1, DER of ITU-T X.690).
+//! reads only the subject (RFC 5280 section 4.1, DER of ITU-T X.690).
 
 use crate::User;
 
@@ -12,15 +12,15 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const VERSION: u8 = 0xa0;
-/// String types of names: UTF8String, PrintableString, TeletexString, IA5String. The last two are
-/// read as UTF-8 too, which rejects non-ASCII bytes in them.
+/// DER tags of the string types in names: UTF8String, PrintableString, TeletexString, IA5String.
+/// All are read as UTF-8.
 const TEXTS: [u8; 4] = [0x0c, 0x13, 0x14, 0x16];
 /// OID of the common name: id-at-commonName, 2.5.4.3.
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 /// OID of the organization: id-at-organizationName, 2.5.4.10.
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// User of `certificate` (DER); `None` without a common name, or if the common name is not text.
+/// Returns the user of `certificate` (DER); `None` without a common name that is text.
 pub fn user(certificate: &[u8]) -> Option<User> {
     let (whole, _) = take(certificate, SEQUENCE)?;
     let (mut fields, _) = take(whole, SEQUENCE)?;
@@ -58,8 +58,8 @@ fn text(value: &[u8]) -> Option<String> {
     Some(std::str::from_utf8(text).ok()?.to_owned())
 }
 
-/// Contents of the first element of `bytes`, which must have the type `tag`, and the bytes after
-/// it.
+/// Returns the content of the first DER element of `bytes` and the bytes after the element; `None`
+/// if its type is not `tag`.
 fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (first, rest) = bytes.split_first()?;
     let (length, rest) = rest.split_first()?;

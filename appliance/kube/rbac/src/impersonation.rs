@@ -13,28 +13,28 @@ const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
-/// API group of UIDs and extra values in impersonation rules; users and groups are in the core
-/// group.
+/// API group of the resources `uids` and `userextras` in impersonation rules. Users and groups are
+/// in the core group.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Requested user with the required permissions.
+/// Requested impersonation: user and required permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Impersonation {
-    /// User that the request acts as.
+    /// User with whose permissions the request runs.
     pub user: User,
-    /// Actions that the caller must be allowed; all are required.
+    /// Actions for all of which the caller needs permission.
     pub needs: Vec<Action>,
 }
 
-/// True if the header is an impersonation header; `name` is in lower case.
+/// Returns true for the name of an impersonation header, in lower case.
 pub fn is_header(name: &str) -> bool {
     name.starts_with("impersonate-")
 }
 
-/// Reads the impersonation headers, with names in lower case; `None` without any.
+/// Parses the impersonation headers, with names in lower case; `None` without such headers.
 ///
 /// # Errors
-/// A sentence about invalid headers: they must not be treated as absent.
+/// Returns a message about an invalid header, which must not count as absent.
 pub fn read<'a>(
     headers: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<Impersonation>, String> {
@@ -111,7 +111,7 @@ fn assemble(
     Impersonation { user, needs }
 }
 
-/// Decodes percent-encoding; an invalid encoding is kept unchanged.
+/// Decodes percent-encoding; returns a text with invalid encoding unchanged.
 fn unescape(key: &str) -> String {
     let mut bytes = Vec::with_capacity(key.len());
     let mut rest = key.as_bytes();

@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 
 use crate::{User, service_account_groups, service_account_name};
 
-/// Issuer of tokens, and their default audience. The value is equal on every box and never changes:
-/// tokens must stay valid when the box's address changes.
+/// Issuer of tokens, and their default audience. The value is the same on every box, so that tokens
+/// stay valid after a change of the box's address.
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// Signature algorithm: ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4).
 pub const ALGORITHM: &str = "ES256";
-/// Accepted clock difference: 60 seconds.
+/// Accepted clock difference for expiry and start of validity: 60 seconds.
 pub const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 /// Maximum number of audiences of one token.
 pub const MAX_AUDIENCES: usize = 32;
-/// Key of the user's extra value that identifies the token in use.
+/// Key of the extra value in [`User::extra`] that contains the ID of the user's token.
 pub const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
 
-/// Name of an object with its UID. The UID distinguishes objects that had the same name at
-/// different times.
+/// Name and UID of an object. The UID distinguishes objects that had the same name at different
+/// times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ObjectRef {
@@ -32,13 +32,13 @@ pub struct ObjectRef {
     pub uid: String,
 }
 
-/// Objects that a token is bound to, in Kubernetes' own claim.
+/// Objects that a token is bound to (claim `kubernetes.io`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bound {
     /// Namespace of the ServiceAccount.
     pub namespace: String,
-    /// Secret that the token is bound to; deleting the Secret revokes the token.
+    /// Secret that the token is bound to, whose deletion revokes the token; `None` if not bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<ObjectRef>,
     /// Pod of a token from another issuer; Tinbox never sets this field.
@@ -98,7 +98,7 @@ pub enum TokenError {
 }
 
 impl Claims {
-    /// Claims of a new token that is valid for `seconds` from `now`.
+    /// Makes the claims of a new token that is valid for `seconds` from `now`.
     pub fn new(bound: Bound, aud: Vec<String>, id: String, now: Timestamp, seconds: i64) -> Self {
         let iat = now.as_second();
         Self {
@@ -113,11 +113,11 @@ impl Claims {
         }
     }
 
-    /// Checks the claims at the time `now` and returns the `audiences` that the token is valid for.
-    /// The caller must check that the ServiceAccount still exists.
+    /// Checks the claims at the time `now`. Returns the members of `audiences` for which the token
+    /// is valid. The caller must check that the ServiceAccount still exists.
     ///
     /// # Errors
-    /// [`TokenError`], with the reason.
+    /// Returns a [`TokenError`] with the reason for a refusal.
     pub fn check(&self, now: Timestamp, audiences: &[String]) -> Result<Vec<String>, TokenError> {
         let bound = &self.kubernetes;
         let sub = service_account_name(&bound.namespace, &bound.serviceaccount.name);
@@ -140,7 +140,7 @@ impl Claims {
         Ok(common)
     }
 
-    /// User that the token authenticates.
+    /// Returns the user that the token authenticates.
     pub fn user(&self) -> User {
         let bound = &self.kubernetes;
         let mut user = User::known(self.sub.clone(), service_account_groups(&bound.namespace));
@@ -152,14 +152,14 @@ impl Claims {
     }
 }
 
-/// Signing input of a token: header and claims.
+/// Returns the signing input of a token: header and claims in base64url (RFC 7515 section 5.1).
 pub fn signing_input(key_id: &str, claims: &Claims) -> String {
     let header = json!({ "alg": ALGORITHM, "kid": key_id });
     let claims = serde_json::to_vec(claims).expect("texts and numbers are always JSON");
     format!("{}.{}", BASE64URL.encode(header.to_string()), BASE64URL.encode(claims))
 }
 
-/// Token from the signing input and the signature (R and S, 64 bytes).
+/// Returns the token made of signing input and signature (R and S, 64 bytes).
 pub fn token(signing_input: &str, signature: &[u8]) -> String {
     format!("{signing_input}.{}", BASE64URL.encode(signature))
 }
@@ -176,7 +176,7 @@ pub struct Unverified<'a> {
     claims: Claims,
 }
 
-/// True if a bearer token has the form of a JSON Web Token.
+/// Returns true if a bearer token has the form of a JSON Web Token.
 pub fn is_token(text: &str) -> bool {
     text.starts_with("eyJ") && text.bytes().filter(|byte| *byte == b'.').count() == 2
 }
@@ -185,7 +185,7 @@ impl<'a> Unverified<'a> {
     /// Parses a token without verifying it.
     ///
     /// # Errors
-    /// [`TokenError::Malformed`] if the token does not have the form of a Tinbox token.
+    /// Returns [`TokenError::Malformed`] if the token does not have the form of a Tinbox token.
     pub fn parse(token: &'a str) -> Result<Self, TokenError> {
         let bad = |_| TokenError::Malformed;
         let (signing_input, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
@@ -205,15 +205,15 @@ impl<'a> Unverified<'a> {
         })
     }
 
-    /// Claims of the token. The caller must have verified the signature over
+    /// Returns the claims. The caller must have verified the signature over
     /// [`Self::signing_input`].
     pub fn verified(self) -> Claims {
         self.claims
     }
 }
 
-/// Content of `/.well-known/openid-configuration` (OpenID Connect Discovery 1.0 section 3);
-/// `server` is the URL of the box.
+/// Returns the content of `/.well-known/openid-configuration` (OpenID Connect Discovery 1.0 section
+/// 3); `server` is the URL of the box.
 pub fn configuration(server: &str) -> Value {
     json!({
         "issuer": ISSUER,
@@ -224,8 +224,8 @@ pub fn configuration(server: &str) -> Value {
     })
 }
 
-/// Content of `/openid/v1/jwks` (RFC 7517) for one P-256 key, given as uncompressed point (65
-/// bytes).
+/// Returns the content of `/openid/v1/jwks` (RFC 7517) for one P-256 key. `point` is the
+/// uncompressed public point (65 bytes).
 pub fn key_set(key_id: &str, point: &[u8]) -> Value {
     let half = |from: usize| BASE64URL.encode(point.get(from..from + 32).unwrap_or_default());
     json!({ "keys": [{

@@ -4,8 +4,8 @@
 //! unauthenticated caller the identity of a user.
 //!
 //! Enter at [`User`] (identity), [`Action`] (verb and target) and [`Roles`] (Kubernetes' RBAC over
-//! the objects it was given). Also [`certificate`], [`impersonation`], [`jwt`] (ServiceAccount
-//! tokens), [`Shares`] (limits for each client) and [`AuditRecord`] (audit log of writes).
+//! the stored objects). Also [`certificate`], [`impersonation`], [`jwt`] (ServiceAccount tokens),
+//! [`Shares`] (limits for each client) and [`AuditRecord`] (audit log of writes).
 
 mod action;
 mod audit;

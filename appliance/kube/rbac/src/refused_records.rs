@@ -1,13 +1,13 @@
-//! Limit on the number of audit records that refused clients may cause.
+//! Limit on audit records of requests with an invalid credential.
 
 use std::time::Duration;
 
-/// Records of refused credentials per minute. Every client can cause them, and the log is a ring.
-/// Without a limit, they would push out the records of administrators.
+/// Maximum audit records per minute of requests with an invalid credential. Every client can send
+/// such requests; without a limit, their records would displace others in the size-limited log.
 pub const REFUSED_A_MINUTE: u32 = 30;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Counter of the records in the current minute.
+/// Counter of the records of refused requests in the current minute.
 #[derive(Debug, Default)]
 pub struct RefusedRecords {
     began: Duration,
@@ -16,8 +16,8 @@ pub struct RefusedRecords {
 }
 
 impl RefusedRecords {
-    /// Counts a refused request at the time `now`. If it gets a record, returns the number of
-    /// refused requests without a record since the last one.
+    /// Counts a refused request at the monotonic time `now`. Returns `None` if the request gets no
+    /// record; otherwise the number of refused requests without a record since the last record.
     pub fn admit(&mut self, now: Duration) -> Option<u64> {
         if now.saturating_sub(self.began) >= MINUTE {
             (self.began, self.kept) = (now, 0);

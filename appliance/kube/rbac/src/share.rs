@@ -1,4 +1,4 @@
-//! Limit on the concurrent requests of one client, so that other clients still get service.
+//! Limit on concurrent requests, in total and per client, so that one client cannot block others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,14 +12,14 @@ pub struct Limits {
     pub each: usize,
 }
 
-/// Slots of one kind: for requests, for watches, for connections. Clones share the slots.
+/// Pool of slots, such as for requests, watches or connections. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Shares {
     limits: Limits,
     in_use: Arc<Mutex<SlotsInUse>>,
 }
 
-/// Slots in use. Clients without a slot have no entry, so that the map has at most `total` entries.
+/// Number of slots in use, in total and per client. Clients without a slot have no entry.
 #[derive(Debug, Default)]
 struct SlotsInUse {
     total: usize,
@@ -34,12 +34,12 @@ pub struct Share {
 }
 
 impl Shares {
-    /// Slots with the limits `limits`.
+    /// Makes a pool of free slots with the limits `limits`.
     pub fn new(limits: Limits) -> Self {
         Self { limits, in_use: Arc::default() }
     }
 
-    /// Takes a slot for `client`; `None` when the client has its maximum, or all slots are taken.
+    /// Takes a slot for `client`; `None` if the client has its maximum, or if all slots are taken.
     pub fn enter(&self, client: &str) -> Option<Share> {
         let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
         let has = in_use.each.get(client).copied().unwrap_or(0);

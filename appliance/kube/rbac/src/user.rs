@@ -1,4 +1,4 @@
-//! Identity of a caller, for all later decisions. Names are those of Kubernetes (k8s.io/apiserver,
+//! Identity of a caller. The names are those of Kubernetes (k8s.io/apiserver,
 //! pkg/authentication/user and pkg/authentication/serviceaccount).
 
 use std::collections::BTreeMap;
@@ -9,17 +9,17 @@ pub const MASTERS: &str = "system:masters";
 pub const AUTHENTICATED: &str = "system:authenticated";
 /// Group of all unauthenticated callers.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// Group of every ServiceAccount; with the suffix `:NAMESPACE`, group of those in one namespace.
+/// Group of all ServiceAccounts. With the suffix `:NAMESPACE`: group of all in one namespace.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 /// User name of an unauthenticated caller.
 pub const ANONYMOUS: &str = "system:anonymous";
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// Sender of a request.
+/// User that sends a request, or [`ANONYMOUS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
-    /// User name; unique at one time.
+    /// User name, unique among the users of one time; see `uid`.
     pub name: String,
     /// Unique ID that distinguishes users with the same name at different times; empty if unknown.
     pub uid: String,
@@ -30,7 +30,7 @@ pub struct User {
 }
 
 impl User {
-    /// Authenticated user, a member of `groups` and of [`AUTHENTICATED`].
+    /// Makes an authenticated user, a member of `groups` and of [`AUTHENTICATED`].
     pub fn known(name: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
         let mut groups: Vec<String> = groups.into_iter().collect();
         if !groups.iter().any(|group| group == AUTHENTICATED) {
@@ -39,24 +39,24 @@ impl User {
         Self { name: name.into(), groups, ..Self::default() }
     }
 
-    /// User of an unauthenticated request.
+    /// Makes the user of an unauthenticated request: [`ANONYMOUS`] in [`UNAUTHENTICATED`].
     pub fn anonymous() -> Self {
         let groups = vec![UNAUTHENTICATED.to_owned()];
         Self { name: ANONYMOUS.to_owned(), groups, ..Self::default() }
     }
 
-    /// True if the user is a member of `group`.
+    /// Returns true if the user is a member of `group`.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
     }
 }
 
-/// User name of a ServiceAccount: `system:serviceaccount:NAMESPACE:NAME`.
+/// Returns the user name of a ServiceAccount: `system:serviceaccount:NAMESPACE:NAME`.
 pub fn service_account_name(namespace: &str, name: &str) -> String {
     format!("{SERVICE_ACCOUNT}{namespace}:{name}")
 }
 
-/// Namespace and name from a ServiceAccount's user name; `None` for any other user.
+/// Returns namespace and name from a ServiceAccount's user name; `None` for any other user.
 pub fn service_account_parts(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
     let is_name = |text: &str| {
@@ -66,7 +66,7 @@ pub fn service_account_parts(user: &str) -> Option<(&str, &str)> {
     (is_name(namespace) && is_name(name)).then_some((namespace, name))
 }
 
-/// Groups of the ServiceAccounts in `namespace`, without [`AUTHENTICATED`].
+/// Returns the groups of the ServiceAccounts in `namespace`, without [`AUTHENTICATED`].
 pub fn service_account_groups(namespace: &str) -> Vec<String> {
     vec![SERVICE_ACCOUNTS.to_owned(), format!("{SERVICE_ACCOUNTS}:{namespace}")]
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::rule::PolicyRule;
 use serde::Deserialize as _;
 
-/// Rules that a ClusterRole with an `aggregationRule` must have, given every ClusterRole. `None`
-/// for a role without `aggregationRule`, and for a role whose rules are up to date.
+/// Returns the rules that `role` gets from the ClusterRoles in `all` by its `aggregationRule`.
+/// `None` without an `aggregationRule`, and if its rules are up to date.
 pub fn aggregated(role: &Value, all: &[Value]) -> Option<Value> {
     let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array()?;
     let mut chosen = Vec::new();
@@ -43,7 +43,7 @@ fn name(role: &Value) -> &str {
     role["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// True if a `LabelSelector` object selects `labels`. An empty selector selects everything.
+/// Returns true if a `LabelSelector` object selects `labels`. An empty selector selects all labels.
 fn selects(selector: &Value, labels: &Value) -> bool {
     let pairs = selector["matchLabels"].as_object().into_iter().flatten();
     let equal = pairs.into_iter().all(|(key, value)| labels.get(key) == Some(value));

@@ -13,16 +13,16 @@ use serde::Deserialize as _;
 pub enum Refusal {
     /// The role of a binding does not exist; contains the role's name.
     NoSuchRole(String),
-    /// Reason after the prefix `clusterroles… "x" is forbidden: `.
+    /// The user lacks permissions; contains the message after `clusterroles… "x" is forbidden: `.
     Forbidden(String),
 }
 
-/// Checks the permissions that `new` (over `old`) grants, an object of the RBAC kind `plural` in
-/// `namespace`. The user must have all of them, or be allowed to `escalate` the role or `bind` it.
-/// `name` is the name in the path, empty for a create.
+/// Checks a write of `new` (over `old`, on an update), an object of the RBAC kind `plural`. The
+/// user must have all permissions that `new` grants, or the verb `escalate` (role) or `bind`
+/// (binding). `name` is the name in the path, empty for a create.
 ///
 /// # Errors
-/// [`Refusal`], with the reason.
+/// Returns a [`Refusal`] with the reason.
 pub fn escalation(
     roles: &Roles,
     user: &User,
@@ -94,8 +94,8 @@ fn aggregates(role: &Value) -> bool {
     selectors.is_some_and(|selectors| !selectors.is_empty())
 }
 
-/// True if two states of an object differ only in fields for deletion and bookkeeping, such as
-/// finalizers and owners.
+/// Returns true if two states of an object differ only in finalizers, owners, managedFields and
+/// resourceVersion.
 pub fn only_bookkeeping(old: &Value, new: &Value) -> bool {
     let strip = |object: &Value| {
         let mut object = object.clone();

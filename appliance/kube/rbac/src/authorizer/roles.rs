@@ -1,4 +1,4 @@
-//! Index of all roles and bindings, with the authorization decision.
+//! Index of all roles and bindings, which makes authorization decisions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub struct Subject {
     pub kind: String,
     /// Name of the subject.
     pub name: String,
-    /// Namespace of the ServiceAccount; empty means the binding's.
+    /// Namespace of the ServiceAccount; empty means the namespace of the binding.
     pub namespace: String,
 }
 
-/// Role that a binding grants.
+/// Reference to the role that a binding grants.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoleRef {
@@ -47,12 +47,12 @@ struct Role {
     rules: Option<Vec<PolicyRule>>,
 }
 
-/// Result of an authorization, with its reason.
+/// Decision about an action, with its reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
     /// True if the action is allowed.
     pub allowed: bool,
-    /// Binding that allows the action, or errors of unresolved roles; may be empty.
+    /// Binding that allows the action, or errors about missing roles; may be empty.
     pub reason: String,
 }
 
@@ -65,7 +65,7 @@ pub struct Roles {
     bindings: HashMap<String, BTreeMap<String, Binding>>,
 }
 
-/// Rule that applies to a user, with its binding.
+/// Rules that a binding grants to a user, with the binding.
 struct AppliedRule<'a> {
     rules: Result<Arc<[PolicyRule]>, String>,
     binding: &'a Binding,
@@ -76,7 +76,7 @@ struct AppliedRule<'a> {
 }
 
 impl Roles {
-    /// Adds or replaces an object of the RBAC kind `plural`. An invalid object grants nothing.
+    /// Adds or replaces an object of the RBAC kind `plural`. An invalid object has no rules.
     pub fn put(&mut self, plural: &str, object: &Value) {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text("namespace"), text("name"));
@@ -112,7 +112,7 @@ impl Roles {
         }
     }
 
-    /// Decides if `user` may do `action`. Members of [`MASTERS`] may do everything.
+    /// Decides if `user` may do `action`. Members of [`MASTERS`] may do every action.
     pub fn authorize(&self, user: &User, action: &Action) -> Decision {
         if user.is_in(MASTERS) {
             return Decision { allowed: true, reason: String::new() };
@@ -134,8 +134,8 @@ impl Roles {
         Decision { allowed: false, reason }
     }
 
-    /// All rules that apply to `user` in `namespace` (empty: in all), and the errors of unresolved
-    /// roles. A member of [`MASTERS`] has the rules of its bindings, as in Kubernetes.
+    /// Returns all rules that apply to `user` in `namespace` (empty: cluster-wide), and errors
+    /// about missing roles. For [`MASTERS`], only rules of bindings, as in Kubernetes.
     pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<PolicyRule>, Option<String>) {
         let (mut rules, mut unresolved) = (Vec::new(), Vec::new());
         for applied in self.applied(user, namespace) {
@@ -148,10 +148,10 @@ impl Roles {
         (rules, aggregate(&unresolved))
     }
 
-    /// Rules of the role of a binding in `namespace` (empty: a ClusterRoleBinding).
+    /// Returns the rules of `role`, for a binding in `namespace` (empty for a ClusterRoleBinding).
     ///
     /// # Errors
-    /// A sentence if the role does not exist or its kind is not supported.
+    /// Returns a message if the role does not exist or its kind is not supported.
     pub fn rules_of(&self, role: &RoleRef, namespace: &str) -> Result<Arc<[PolicyRule]>, String> {
         let (namespace, word) = match role.kind.as_str() {
             // A Role without a namespace does not exist; an empty namespace is the key of a
@@ -191,7 +191,7 @@ impl Roles {
 }
 
 impl Subject {
-    /// True if this subject of a binding in `place` (empty: cluster-wide) matches `user`.
+    /// Returns true if the subject of a binding in the namespace `place` matches `user`.
     fn is(&self, user: &User, place: &str) -> bool {
         match self.kind.as_str() {
             "User" => user.name == self.name,
@@ -206,7 +206,7 @@ impl Subject {
 }
 
 impl AppliedRule<'_> {
-    /// Description of the binding for a reason.
+    /// Returns the description of the binding for [`Decision::reason`].
     fn describe(&self) -> String {
         let title = match self.place {
             "" => format!("ClusterRoleBinding {:?}", self.name),
@@ -222,7 +222,7 @@ impl AppliedRule<'_> {
     }
 }
 
-/// Formats errors as in Go: `a`, `[a, b]`, or nothing.
+/// Joins errors as Go does: `a` or `[a, b]`; `None` without errors.
 fn aggregate(errors: &[String]) -> Option<String> {
     match errors {
         [] => None,

@@ -1,4 +1,4 @@
-//! Access rule: the actions that it allows, and the comparison with other rules.
+//! Access rule: decision if a rule allows an action, and comparison with other rules.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Action, Target};
 
-/// Maximum number of single permissions that a rule is split into for the comparison with its
-/// author's permissions. A larger rule counts as one that grants more than any user has.
+/// Maximum number of single permissions (one verb, one resource) of a written role that are
+/// compared with its author's permissions. A larger role is refused.
 pub const MAX_PATTERNS: usize = 10_000;
 
-/// Maximum number of words that one comparison of wanted permissions with held ones processes. The
-/// limit is needed because every other write waits for this comparison.
+/// Maximum number of words that one comparison of wanted with held permissions processes, because
+/// all other writes wait for the comparison.
 pub const MAX_COMPARED: usize = 20_000_000;
 
-/// Rule of a role. Lists are alternatives; `*` matches anything.
+/// Rule of a role. A list matches if any of its entries matches; `*` matches every value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyRule {
@@ -24,25 +24,25 @@ pub struct PolicyRule {
     /// API groups; the empty string is the core group.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     pub api_groups: Vec<String>,
-    /// Resources: `PLURAL`, `PLURAL/SUBRESOURCE` or `*/SUBRESOURCE`.
+    /// Resources: `PLURAL`, `PLURAL/SUBRESOURCE`, `*/SUBRESOURCE` or `*`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     pub resources: Vec<String>,
-    /// Names of the permitted objects; an empty list permits all.
+    /// Names of the permitted objects; an empty list permits all objects.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     pub resource_names: Vec<String>,
-    /// Paths; a `*` at the end matches any suffix.
+    /// URL paths without API objects; a `*` at the end matches any suffix.
     #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "nullable")]
     pub non_resource_urls: Vec<String>,
 }
 
-/// Accepts `null` for an empty list, because clients write it.
+/// Parses a list; `null`, which some clients write, is an empty list.
 fn nullable<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// Rules that allow everything. A user must have them to grant permissions that are not known
-/// beforehand.
+/// Returns rules that allow every action. To write an aggregated role, whose permissions are not
+/// known beforehand, a user needs these rules.
 pub fn full_authority() -> [PolicyRule; 2] {
     let all = || vec!["*".to_owned()];
     let none = PolicyRule::default;
@@ -56,18 +56,18 @@ fn has(set: &[String], one: &str) -> bool {
     set.iter().any(|element| element == one)
 }
 
-/// True if `set` contains `one` or `*`.
+/// Returns true if `set` contains `one` or `*`.
 fn takes(set: &[String], one: &str) -> bool {
     has(set, "*") || has(set, one)
 }
 
-/// True if the pattern `owner` equals `path`, or ends in `*` and its prefix matches.
+/// Returns true if `owner` equals `path`, or is a prefix of `path` followed by `*`.
 fn path_matches(owner: &str, path: &str) -> bool {
     owner == path || (owner.ends_with('*') && path.starts_with(owner.trim_end_matches('*')))
 }
 
 impl PolicyRule {
-    /// True if this rule allows `action`.
+    /// Returns true if this rule allows `action`.
     pub fn allows(&self, action: &Action) -> bool {
         if !takes(&self.verbs, &action.verb) {
             return false;
@@ -94,7 +94,7 @@ impl PolicyRule {
         })
     }
 
-    /// Number of single permissions in this rule.
+    /// Returns the number of rules that [`Self::breakdown`] returns.
     fn size(&self) -> usize {
         let names = self.resource_names.len().max(1);
         let objects =
@@ -102,7 +102,7 @@ impl PolicyRule {
         objects.saturating_add(self.non_resource_urls.len()).saturating_mul(self.verbs.len())
     }
 
-    /// Number of words in this rule.
+    /// Returns the number of list entries in this rule.
     fn words(&self) -> usize {
         let lists = [
             &self.verbs,
@@ -114,7 +114,7 @@ impl PolicyRule {
         lists.into_iter().map(Vec::len).sum()
     }
 
-    /// Splits the rule into rules of at most one verb, group, resource, name or path each.
+    /// Splits the rule into single permissions: rules whose lists have at most one entry.
     fn breakdown(&self) -> Vec<Self> {
         let one = |text: &String| vec![text.clone()];
         let mut single = Vec::new();
@@ -147,7 +147,7 @@ impl PolicyRule {
         single
     }
 
-    /// True if this rule includes all of `single`, a rule from [`Self::breakdown`].
+    /// Returns true if this rule includes the permission `single`, a rule from [`Self::breakdown`].
     fn covers(&self, single: &Self) -> bool {
         let all = |set: &[String], wanted: &[String]| wanted.iter().all(|one| takes(set, one));
         if !(all(&self.verbs, &single.verbs) && all(&self.api_groups, &single.api_groups)) {
@@ -170,7 +170,7 @@ impl PolicyRule {
         resources && paths && names
     }
 
-    /// Go's compact form: `{APIGroups:["a"], Resources:["b"], Verbs:["get"]}`.
+    /// Returns the rule in Go's compact form: `{APIGroups:["a"], Resources:["b"], Verbs:["get"]}`.
     fn compact(&self) -> String {
         let parts = [
             ("APIGroups", &self.api_groups),
@@ -195,7 +195,7 @@ pub(super) fn quoted(list: &[String]) -> String {
 /// Checks that the rules `owned` include all permissions in `wanted`.
 ///
 /// # Errors
-/// The missing permissions, one line each; verbs of the same objects share a line.
+/// Returns the missing permissions, one line for each group, resource and name with all verbs.
 pub fn covers(owned: &[PolicyRule], wanted: &[PolicyRule]) -> Result<(), String> {
     let size = wanted.iter().fold(0_usize, |sum, rule| sum.saturating_add(rule.size()));
     if size > MAX_PATTERNS {
