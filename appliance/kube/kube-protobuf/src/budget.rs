@@ -1,10 +1,10 @@
-//! Limits on the values and levels that one body may expand to.
+//! Limits on the number and depth of JSON values that are made from one body.
 
 use serde_json::Value;
 
 use crate::{Error, MAX_DEPTH, MAX_JSON_DEPTH, MAX_VALUES};
 
-/// Remaining values of a body.
+/// Budget: number of values that may still be made from a body.
 pub(crate) struct Budget {
     values: usize,
 }
@@ -21,7 +21,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Parses raw JSON that is `depth` messages deep.
+    /// Parses raw JSON inside a message at the depth `depth`; null if empty.
     pub(crate) fn json(&mut self, bytes: &[u8], depth: usize) -> Result<Value, Error> {
         if bytes.is_empty() {
             return Ok(Value::Null);
@@ -38,7 +38,7 @@ impl Budget {
     }
 }
 
-/// Number of values and levels; the parser has limited both, to 128 levels.
+/// Returns the number of values and the depth of `value`, which serde_json limits to 128 levels.
 fn measure(value: &Value) -> (usize, usize) {
     let parts: Vec<(usize, usize)> = match value {
         Value::Array(items) => items.iter().map(measure).collect(),
@@ -49,7 +49,7 @@ fn measure(value: &Value) -> (usize, usize) {
     (values + 1, parts.iter().map(|part| part.1).max().unwrap_or_default() + 1)
 }
 
-/// Next depth, or an error beyond [`MAX_DEPTH`].
+/// Returns `depth` plus one; an error beyond [`MAX_DEPTH`].
 pub(crate) fn deeper(depth: usize) -> Result<usize, Error> {
     if depth < MAX_DEPTH {
         return Ok(depth + 1);

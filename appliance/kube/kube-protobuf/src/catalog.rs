@@ -1,4 +1,4 @@
-//! Built-in types of Kubernetes, parsed once from the tables in `types/`.
+//! Catalog of Kubernetes' built-in types, parsed once from the tables in `types/`.
 //!
 //! A line `kind VERSION KIND TYPE` names the type of a kind. `type NAME` begins a message, and
 //! `slice NAME` a message that is an array in JSON. Each field has a line: number, JSON name, type
@@ -37,9 +37,9 @@ const TABLES: [&str; 21] = [
 pub enum Kind {
     /// Boolean: `true` or `false`.
     Bool,
-    /// Integer of 32 bits.
+    /// Signed integer of 32 bits.
     Int32,
-    /// Integer of 64 bits.
+    /// Signed integer of 64 bits.
     Int64,
     /// Floating-point number of 64 bits.
     Double,
@@ -47,9 +47,9 @@ pub enum Kind {
     Text,
     /// Bytes, base64 in JSON.
     Bytes,
-    /// Time to the second (`metav1.Time`).
+    /// Time in whole seconds (`metav1.Time`).
     Time,
-    /// Time to the microsecond (`metav1.MicroTime`).
+    /// Time in microseconds (`metav1.MicroTime`).
     MicroTime,
     /// Duration in Go's notation: `1h2m3.5s`.
     Duration,
@@ -59,24 +59,24 @@ pub enum Kind {
     IntOrString,
     /// Object of any kind (`RawExtension`).
     RawExtension,
-    /// Set of fields (`FieldsV1`), stored as its JSON.
+    /// Set of fields in `managedFields` (`FieldsV1`), stored as JSON.
     Fields,
-    /// Any value of JSON.
+    /// Any JSON value (`apiextensions.v1.JSON`).
     Json,
-    /// Schema, or `true` or `false`.
+    /// Schema or boolean (`JSONSchemaPropsOrBool`).
     SchemaOrBool,
-    /// One schema or several schemas.
+    /// Schema or list of schemas (`JSONSchemaPropsOrArray`).
     SchemaOrArray,
-    /// Schema or names of properties.
+    /// Schema or list of property names (`JSONSchemaPropsOrStringArray`).
     SchemaOrStrings,
-    /// Message, by its index in the catalog.
+    /// Message type, by its index for [`Catalog::message`].
     Message(usize),
 }
 
-/// Multiplicity of a value in its field.
+/// Multiplicity of a field: single value, list or map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// One value per field.
+    /// Single value.
     One,
     /// List of any number of values.
     List,
@@ -89,15 +89,15 @@ pub enum Shape {
 pub struct Field {
     /// Field number in protobuf messages.
     pub number: u32,
-    /// JSON name; empty when the fields of this field are inlined in the outer message.
+    /// JSON name; empty if the fields of this field are inlined in the outer message.
     pub name: &'static str,
     /// Multiplicity of the value.
     pub shape: Shape,
     /// Type of the value.
     pub kind: Kind,
-    /// True if JSON omits an empty value.
+    /// True if JSON omits an empty value (`omitempty` in Go).
     pub omit_empty: bool,
-    /// True if JSON omits a time that was never set.
+    /// True if JSON omits a time that was never set (`omitzero` in Go).
     pub omit_zero: bool,
     /// True if an absent value differs from an empty one (a pointer in Go).
     pub pointer: bool,
@@ -107,8 +107,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// Fact for merging or defaulting: `listType`, `keys` (with commas), `mapType`, `strategy`,
-    /// `mergeKey`, `enum` (with commas), `default` (JSON).
+    /// Returns a schema attribute of the field: `listType`, `keys` (with commas), `mapType`,
+    /// `strategy`, `mergeKey`, `enum` (with commas), `default` (JSON). `None` if not set.
     pub fn fact(&self, name: &str) -> Option<&'static str> {
         fact(self.facts, name)
     }
@@ -119,7 +119,7 @@ impl Field {
 pub struct Type {
     /// Name of the type, such as `core.v1.Secret`.
     pub name: &'static str,
-    /// True if the type is an array in JSON, made of its only field.
+    /// True if the JSON form is an array: the values of the type's only field.
     pub slice: bool,
     /// Fields, sorted by number.
     pub fields: Vec<Field>,
@@ -127,17 +127,17 @@ pub struct Type {
 }
 
 impl Type {
-    /// Index of a field in [`Self::fields`].
+    /// Returns the index in [`Self::fields`] of the field with this number; `None` if unknown.
     pub(crate) fn index(&self, number: u32) -> Option<usize> {
         self.fields.binary_search_by_key(&number, |field| field.number).ok()
     }
 
-    /// Fact for merging: `mapType`.
+    /// Returns a schema attribute of the type: `mapType`. `None` if not set.
     pub fn fact(&self, name: &str) -> Option<&'static str> {
         fact(self.facts, name)
     }
 
-    /// Name of the type in OpenAPI documents, such as `io.k8s.api.core.v1.Secret`.
+    /// Returns the type's name in OpenAPI documents, such as `io.k8s.api.core.v1.Secret`.
     pub fn open_api_name(&self) -> String {
         let package = match self.name.split('.').next().unwrap_or_default() {
             "meta" => "io.k8s.apimachinery.pkg.apis.",
@@ -153,7 +153,7 @@ fn fact(facts: &'static str, name: &str) -> Option<&'static str> {
     facts.split(' ').find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// All types, and the type of each kind.
+/// Catalog of all types, with the type of each kind.
 #[derive(Debug, Default)]
 pub struct Catalog {
     types: Vec<Type>,
@@ -162,36 +162,36 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Type of a kind, by API version (`v1` or `group/version`) and name of the kind.
+    /// Returns the type of a kind by API version (`v1` or `group/version`) and name.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Type> {
         // `DeleteOptions` are the same in every group that accepts them.
         let api_version = if kind == "DeleteOptions" { "v1" } else { api_version };
         self.kinds.get(&(api_version, kind)).map(|place| &self.types[*place])
     }
 
-    /// Type by name, such as `meta.v1.ObjectMeta`.
+    /// Returns a type by name, such as `meta.v1.ObjectMeta`; `None` if unknown.
     pub fn named(&self, name: &str) -> Option<&Type> {
         self.names.get(name).map(|place| &self.types[*place])
     }
 
-    /// Type of a [`Kind::Message`].
+    /// Returns the type with the index in a [`Kind::Message`].
     pub fn message(&self, place: usize) -> &Type {
         &self.types[place]
     }
 
-    /// All kinds: API version, name and type.
+    /// Returns all kinds: API version, name and type.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &Type)> {
         self.kinds.iter().map(|((version, kind), place)| (*version, *kind, &self.types[*place]))
     }
 }
 
-/// All built-in types; the tables are parsed at the first call.
+/// Returns the catalog of built-in types; parses the tables at the first call.
 pub fn catalog() -> &'static Catalog {
     static CATALOGUE: OnceLock<Catalog> = OnceLock::new();
     CATALOGUE.get_or_init(|| read(&TABLES).expect("a test reads every table"))
 }
 
-/// Parses the tables; an error is the invalid line.
+/// Parses the tables; the error is the invalid line.
 fn read(tables: &[&'static str]) -> Result<Catalog, &'static str> {
     let mut all = Catalog::default();
     let lines = || tables.iter().flat_map(|table| table.lines());

@@ -1,7 +1,7 @@
 //! Conversion of a protobuf message to the JSON that Go's encoder creates for the same object.
 //!
-//! For a field that is not in the message, the type's table decides the JSON: no field, null, or
-//! the zero value of the type.
+//! A field that is not in the message becomes, by the type's table, no JSON field, null, or the
+//! zero value of its type.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +13,7 @@ use crate::moment::{self, Exact};
 use crate::wire::{Content, Reader};
 use crate::{Error, forms};
 
-/// Decodes a message that is `depth` messages deep.
+/// Decodes a message of the type `of` inside `depth` outer messages.
 pub(crate) fn message(
     of: &Type,
     bytes: &[u8],
@@ -119,7 +119,7 @@ fn form(field: &Field) -> Error {
     Error::field(field.name, "wrong wire type for this field")
 }
 
-/// Decodes one value of a field.
+/// Decodes one value of a field; a list or map has several.
 fn value(
     field: &Field,
     content: Content<'_>,
@@ -146,7 +146,7 @@ fn value(
     }
 }
 
-/// Number as Go's encoder writes it: a whole number has no decimal point.
+/// Returns a number as Go's encoder writes it: a whole number has no decimal point.
 fn double(number: f64) -> Option<Value> {
     let whole = number as i64;
     if whole as f64 == number && number.abs() < 1e15 {
@@ -155,7 +155,7 @@ fn double(number: f64) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// JSON value of a field; `None` when JSON omits the field.
+/// Returns the JSON value of a field; `None` if JSON omits the field.
 fn shown(
     field: &Field,
     value: Option<Value>,
@@ -173,7 +173,7 @@ fn shown(
     Ok((!empty && !never).then_some(value))
 }
 
-/// True if Go's encoder treats the value as empty; a struct is never empty.
+/// Returns true if Go's encoder treats the value as empty (`omitempty`); a struct is never empty.
 fn is_empty(field: &Field, value: &Value) -> bool {
     let scalar = matches!(
         field.kind,
@@ -189,7 +189,7 @@ fn is_empty(field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Zero value of an absent field.
+/// Returns the JSON of an absent field: the zero value of its type.
 fn zero(kind: Kind, depth: usize, budget: &mut Budget) -> Result<Value, Error> {
     Ok(match kind {
         Kind::Bool | Kind::SchemaOrBool => json!(false),

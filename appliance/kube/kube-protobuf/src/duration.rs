@@ -1,6 +1,6 @@
 //! Durations as Go writes them (`time.Duration.String`, `time.ParseDuration`).
 
-/// Formats a duration: `1h2m3.5s`; below a second `1.5ms`, `250µs`, `7ns`; zero is `0s`.
+/// Formats a duration: `1h2m3.5s`; below one second `1.5ms`, `250µs`, `7ns`; zero is `0s`.
 pub(crate) fn text(nanoseconds: i64) -> String {
     let all = nanoseconds.unsigned_abs();
     let sign = if nanoseconds < 0 { "-" } else { "" };
@@ -24,7 +24,7 @@ pub(crate) fn text(nanoseconds: i64) -> String {
     }
 }
 
-/// Quotient `all / unit` with all its decimals.
+/// Returns `all / unit` as a decimal number; `unit` is a power of ten.
 fn decimal(all: u64, unit: u64) -> String {
     let (whole, rest) = (all / unit, all % unit);
     if rest == 0 {
@@ -35,7 +35,7 @@ fn decimal(all: u64, unit: u64) -> String {
     format!("{whole}.{}", rest.trim_end_matches('0'))
 }
 
-/// Parses the output of [`text`], or a duration written by a person, to nanoseconds.
+/// Parses a duration in Go's notation, such as `1h30m`, to nanoseconds; `None` if invalid.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

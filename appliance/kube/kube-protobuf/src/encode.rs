@@ -1,5 +1,4 @@
-//! Conversion of JSON to a protobuf message. Fields that the type does not have are omitted, as
-//! Go's decoder omits them from the struct.
+//! Conversion of JSON to a protobuf message. Unknown fields are omitted, as Go's JSON decoder does.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +10,7 @@ use crate::moment::{self, Exact};
 use crate::wire::{put_bytes, put_fixed, put_number};
 use crate::{Error, forms};
 
-/// Encodes a message that is `depth` messages deep.
+/// Encodes a message of the type `of` inside `depth` outer messages.
 pub(crate) fn message(of: &Type, value: &Value, depth: usize) -> Result<Vec<u8>, Error> {
     let depth = deeper(depth)?;
     let mut out = Vec::new();
@@ -57,7 +56,7 @@ fn field(field: &Field, value: &Value, depth: usize, out: &mut Vec<u8>) -> Resul
     }
 }
 
-/// Appends one value as the field `number`.
+/// Appends one value of a field, with the field number `number`.
 fn put(
     field: &Field,
     number: u32,

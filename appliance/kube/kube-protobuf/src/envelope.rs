@@ -15,10 +15,10 @@ pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 const PREFIX: &[u8; 4] = b"k8s\0";
 
-/// Decodes a body. `expected` is the version and kind of a body that contains neither.
+/// Decodes a body. `expected` is the API version and kind of a body that contains neither.
 ///
 /// # Errors
-/// When the body is not valid protobuf, exceeds a limit, or is of an unknown kind.
+/// Returns an error if the body is not valid protobuf, exceeds a limit, or has an unknown kind.
 pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Error> {
     read(body, expected, 0, &mut Budget::new())
 }
@@ -26,7 +26,7 @@ pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Error> {
 /// Encodes an object, or a list of objects, of a kind in the catalog.
 ///
 /// # Errors
-/// When the kind is unknown, or the object does not match its type.
+/// Returns an error if the kind is unknown, or if a field does not have its type.
 pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -44,7 +44,7 @@ pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// Encodes a list; every list consists of metadata and items.
+/// Encodes a list: its metadata, and its items of the type `of`.
 fn list(of: &Type, object: &Value) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let meta = catalog().named("meta.v1.ListMeta");
@@ -60,7 +60,7 @@ pub(crate) fn is_protobuf(bytes: &[u8]) -> bool {
     bytes.starts_with(PREFIX)
 }
 
-/// Decodes an enveloped object that is `depth` messages deep.
+/// Decodes an enveloped object inside `depth` outer messages.
 pub(crate) fn read(
     body: &[u8],
     expected: (&str, &str),
@@ -105,7 +105,7 @@ fn known(api_version: &str, kind: &str) -> Result<&'static Type, Error> {
     catalog().kind(api_version, kind).ok_or_else(|| unknown(api_version, kind))
 }
 
-/// Error for an unknown kind. Version and kind come from the client, so they are cut to 253
+/// Makes the error for an unknown kind. Version and kind come from the client, and are cut to 253
 /// characters.
 fn unknown(api_version: &str, kind: &str) -> Error {
     let short = |text: &str| text.chars().take(253).collect();

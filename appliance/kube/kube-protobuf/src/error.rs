@@ -1,4 +1,4 @@
-//! Errors of encoding and decoding.
+//! Errors of encoding and decoding protobuf bodies.
 
 /// Reason why a body cannot be decoded or encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,18 +9,18 @@ pub enum Error {
     /// A length, tag or wire type is invalid.
     #[error("cannot read the protobuf message: {0}")]
     Malformed(&'static str),
-    /// The body exceeds a limit on depth or size.
+    /// The body exceeds a limit on depth or number of values.
     #[error("the protobuf message has more than {limit} {what}")]
     TooMuch {
-        /// Name of the limited unit.
+        /// Limited unit, such as `values`.
         what: &'static str,
-        /// Maximum that is accepted.
+        /// Maximum number of the unit.
         limit: usize,
     },
     /// The catalog has no type for the kind.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// API version: group and version.
+        /// API version: `v1` or `group/version`.
         api_version: String,
         /// Name of the kind.
         kind: String,

@@ -1,4 +1,4 @@
-//! Types whose JSON differs from their fields, because Go has a `MarshalJSON` for them.
+//! Types whose JSON differs from their protobuf fields, because Go's types have a `MarshalJSON`.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{Error, decode, duration, encode, envelope, quantity};
 
 const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
 
-/// Fields of a small message. The last value of each number counts; only `more` keeps all values.
+/// Fields 0 to 3 of a small message. Of a repeated field, the last value counts; `more` has all.
 struct Parts<'a> {
     number: [u64; 4],
     bytes: [Option<&'a [u8]>; 4],
@@ -45,7 +45,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// JSON of a message of `kind` in the field `name`.
+/// Decodes a message of the special type `kind` to JSON; `name` is the field's name for errors.
 pub(crate) fn read(
     kind: Kind,
     name: &str,
@@ -90,7 +90,7 @@ fn schema_type() -> Result<&'static Type, Error> {
     catalog().named(SCHEMA).ok_or(Error::Malformed("the type of schemas is unknown"))
 }
 
-/// Message of `kind` for a JSON value; `None` when the value is not valid for the kind.
+/// Encodes a JSON value as a message of the special type `kind`; `None` if the value is invalid.
 pub(crate) fn write(kind: Kind, value: &Value, depth: usize) -> Result<Option<Vec<u8>>, Error> {
     let mut out = Vec::new();
     match (kind, value) {

@@ -1,4 +1,4 @@
-//! Times: seconds and nanoseconds in protobuf, RFC 3339 in JSON.
+//! Conversion of times: seconds and nanoseconds in protobuf, RFC 3339 in JSON.
 
 use jiff::civil::{DateTime, date};
 use jiff::{SignedDuration, Timestamp};
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::Error;
 use crate::wire::{Content, Reader, put_number};
 
-/// Go's zero time, January 1 of the year 1, which means that the time was never set.
+/// Go's zero time (January 1 of the year 1) in Unix seconds; means that the time was never set.
 const NEVER: i64 = -62_135_596_800;
-/// End of the year 9999, the last time that RFC 3339 can express.
+/// Last second of the year 9999 in Unix seconds, the last time that RFC 3339 can express.
 const LAST: i64 = 253_402_300_799;
 
 const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
@@ -23,7 +23,7 @@ pub(crate) enum Exact {
     Microsecond,
 }
 
-/// Time in a message; null when the time was never set.
+/// Decodes a time; null if the time was never set.
 pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
     if bytes.is_empty() {
         return Ok(Value::Null);
@@ -61,7 +61,7 @@ pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
     }))
 }
 
-/// Encodes a time as a message.
+/// Encodes an RFC 3339 time as a message; `None` if `text` is not a time.
 pub(crate) fn write(text: &str, exact: Exact) -> Option<Vec<u8>> {
     let since = match text.strip_suffix('Z') {
         Some(civil) => civil.parse::<DateTime>().ok()?.duration_since(EPOCH),

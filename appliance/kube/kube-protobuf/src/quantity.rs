@@ -1,10 +1,10 @@
-//! Syntax of quantities (apimachinery, `pkg/api/resource/quantity.go`): a decimal number and a
-//! suffix. Clients write the canonical form; this module only detects invalid texts.
+//! Syntax check of quantities (apimachinery, `pkg/api/resource/quantity.go`): a decimal number and
+//! a suffix. Texts are not converted to the canonical form, which clients already write.
 
-/// Longest accepted quantity in bytes; a canonical one has about 20.
+/// Maximum length of a quantity in bytes; a canonical quantity has about 20.
 const MAX_BYTES: usize = 64;
 
-/// True if the text is a valid quantity.
+/// Returns true if the text is a valid quantity, such as `500m` or `2Gi`.
 pub(crate) fn is_quantity(text: &str) -> bool {
     if text.len() > MAX_BYTES {
         return false;

@@ -5,22 +5,22 @@ use crate::Error;
 /// Maximum depth of nested groups that are skipped; Kubernetes' types contain no groups.
 const MAX_GROUPS: usize = 16;
 
-/// Value after a tag.
+/// Content of a field, after its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'a [u8]),
-    /// Value of 32 bits or group: no built-in type uses these forms.
+    /// Skipped 32-bit value or group, which no built-in type uses.
     Skipped,
 }
 
-/// Remaining bytes of a message.
+/// Reader of the fields of a message; contains the remaining bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Next field's number and content; `None` at the end of the message.
+    /// Returns number and content of the next field; `None` at the end of the message.
     pub(crate) fn next(&mut self) -> Result<Option<(u32, Content<'a>)>, Error> {
         if self.0.is_empty() {
             return Ok(None);
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends a number in varint form.
+/// Appends a number as a varint.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
@@ -109,19 +109,19 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a field of the varint form.
+/// Appends a field with a varint (wire type 0).
 pub fn put_number(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3);
     put_varint(out, value);
 }
 
-/// Appends a field of the 64-bit form.
+/// Appends a field with 8 bytes (wire type 1).
 pub fn put_fixed(out: &mut Vec<u8>, number: u32, value: u64) {
     put_varint(out, u64::from(number) << 3 | 1);
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends a field with a length: text, bytes or a message.
+/// Appends a field with a length (wire type 2): text, bytes or a message.
 pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_varint(out, u64::from(number) << 3 | 2);
     put_varint(out, bytes.len() as u64);
