@@ -1,5 +1,5 @@
 //! YAML as Kubernetes' programs read and write it (`sigs.k8s.io/yaml`, whose parser and emitter are
-//! `go.yaml.in/yaml` v2). The data model is that of JSON, with the scalars of YAML 1.1.
+//! `go.yaml.in/yaml` v2). Values are JSON values, with the scalar syntax of YAML 1.1.
 //!
 //! Never does I/O, never allocates unlimited memory for received text, never accepts a value that
 //! JSON cannot express. Enter at [`read`] and [`write`].

@@ -1,6 +1,6 @@
-//! Parser of YAML bodies with Kubernetes' rules. Scalars are those of YAML 1.1 (`yes` is true,
-//! `010` is eight). Only the first document is read, keys are text, and the last of two equal keys
-//! is used. The rules are those of `sigs.k8s.io/yaml`, whose parser is `go.yaml.in/yaml` v2.
+//! Parser of YAML bodies with Kubernetes' rules. Scalars follow YAML 1.1 (`yes` is true, `010` is
+//! eight). Only the first document is read, keys are text, and of duplicate keys the last is used.
+//! Source: `sigs.k8s.io/yaml`, whose parser is `go.yaml.in/yaml` v2.
 
 use std::collections::HashMap;
 
@@ -9,28 +9,28 @@ use serde_json::{Map, Value};
 
 use crate::scalar;
 
-/// Deepest nesting, equal to that of JSON bodies.
+/// Maximum nesting depth, equal to that of JSON bodies.
 pub const MAX_DEPTH: usize = 128;
-/// Maximum weight of a body: values and bytes of text, with each use of an alias counted. Without
-/// this limit, a few lines of aliases can expand beyond all memory.
+/// Maximum weight of a body: bytes of text plus 32 for each value, repeated for each use of an
+/// alias. Without the limit, a few lines of aliases could use up all memory.
 pub const MAX_WEIGHT: usize = 16 * 1024 * 1024;
-/// Maximum number of duplicate keys that are listed.
+/// Maximum number of duplicate keys in [`Document::duplicates`].
 const MAX_DUPLICATES: usize = 32;
-/// Weight of a value in addition to its text.
+/// Weight of a value in addition to its text, in bytes.
 const VALUE_WEIGHT: usize = 32;
-/// Maximum length of a key in a message, in bytes: a key may be as long as the body.
+/// Maximum length of a key in a message, in bytes; longer keys are cut.
 const MAX_SHOWN: usize = 256;
 
-/// Parsed document with its duplicate keys.
+/// Parsed document with messages about duplicate keys.
 #[derive(Debug, Default, PartialEq)]
 pub struct Document {
-    /// Value of the document; of duplicate keys, the last one is used.
+    /// Value of the document; of duplicate keys, the last is used.
     pub value: Value,
     /// Messages about duplicate keys: `line 3: key "x" already set in map`.
     pub duplicates: Vec<String>,
 }
 
-/// Error with the position of an invalid text. It never contains the text itself.
+/// Error with the line of invalid YAML, never with content of the document.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// The text is not valid YAML.
@@ -46,10 +46,10 @@ pub enum Unreadable {
     Unsupported {
         /// Line number, from 1.
         line: usize,
-        /// Description of the value.
+        /// Description of the unsupported value.
         what: &'static str,
     },
-    /// The document is too deep or too large.
+    /// The document exceeds [`MAX_DEPTH`] or [`MAX_WEIGHT`].
     #[error("yaml: document contains excessive aliasing, depth or size")]
     TooMuch,
 }
@@ -57,7 +57,7 @@ pub enum Unreadable {
 /// Parses the first document of `text`.
 ///
 /// # Errors
-/// When the document is not valid YAML, exceeds a limit, or has a value that JSON cannot express.
+/// Returns an error for invalid YAML, an exceeded limit, or a value that JSON cannot express.
 pub fn read(text: &str) -> Result<Document, Unreadable> {
     let mut reader = Reader {
         text,
@@ -97,7 +97,7 @@ fn line(span: &Span) -> usize {
 }
 
 impl<'a> Reader<'a> {
-    /// Next event that carries data.
+    /// Returns the next parser event other than comments and anchors.
     fn event(&mut self) -> Result<(Event<'a>, Span), Unreadable> {
         loop {
             match self.parser.next() {
@@ -157,8 +157,8 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// True if the body ends within the last line of a block. That line has no line end, and the
-    /// parser adds one.
+    /// Returns true if a block scalar is the end of the body and has no final newline. The parser
+    /// adds a newline, which the caller must remove.
     fn breaks_off(&self, style: ScalarStyle, span: &Span) -> bool {
         let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         let is_last = || span.byte_range().is_some_and(|range| range.end >= self.text.len());
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Merges the value of `<<`: keys that are set already stay.
+/// Merges the value of the key `<<` into `map`; existing keys stay unchanged.
 fn merge(map: &mut Map<String, Value>, value: Value, line: usize) -> Result<(), Unreadable> {
     let sources = match value {
         Value::Object(source) => vec![Value::Object(source)],
@@ -229,7 +229,7 @@ fn merge(map: &mut Map<String, Value>, value: Value, line: usize) -> Result<(), 
     Ok(())
 }
 
-/// Text of a key. JSON keys are text; a key of another type becomes its printed form.
+/// Returns the text of a key, because JSON keys are text; a boolean or number is printed.
 fn key_text(key: Value, line: usize) -> Result<String, Unreadable> {
     match key {
         Value::String(text) => Ok(text),

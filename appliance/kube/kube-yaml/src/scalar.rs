@@ -1,8 +1,8 @@
-//! Values of plain scalars.
+//! Values of plain (unquoted) YAML scalars.
 
 use serde_json::{Number, Value};
 
-/// Value of a plain scalar; `None` for a number that is not finite.
+/// Returns the value of a plain scalar; `None` for a number that is not finite, such as `.inf`.
 pub fn resolve(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
@@ -31,7 +31,7 @@ pub fn resolve(text: &str) -> Option<Value> {
     }
 }
 
-/// Integer with Go's prefixes: `0x`, `0o`, `0b`, and `0` for octal.
+/// Parses an integer with Go's prefixes: `0x`, `0o`, `0b`, and `0` for octal.
 fn integer(plain: &str) -> Option<Number> {
     let (negative, digits) = match plain.as_bytes().first()? {
         b'-' => (true, plain.get(1..)?),
@@ -56,8 +56,8 @@ fn integer(plain: &str) -> Option<Number> {
     0_i64.checked_sub_unsigned(value).map(Number::from)
 }
 
-/// Decimal fraction; `Some(None)` when it is too large. A whole number becomes an integer, as Go
-/// prints it when it converts to JSON.
+/// Parses a decimal fraction; `None` for other texts, `Some(None)` if the number is too large. A
+/// whole number becomes an integer, as in Go's conversion to JSON.
 #[allow(clippy::cast_possible_truncation)] // compared with what it was made from
 fn float(plain: &str) -> Option<Option<Number>> {
     let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);

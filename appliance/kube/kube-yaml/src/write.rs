@@ -1,5 +1,5 @@
-//! Writer of YAML: keys in natural order, lists without indentation. Quotes are used only where a
-//! plain scalar would have another meaning.
+//! Writer of YAML: keys in natural order, lists without indentation, quotes only where a plain
+//! scalar would have another meaning.
 
 mod plain;
 
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::read::MAX_DEPTH;
 use plain::{Allowed, allowed, natural_order, resolves_to_text};
 
-/// Column limit: a line ends at the first space beyond this column.
+/// Column limit: a long text is folded at the first space beyond this column.
 const WIDTH: usize = 80;
-/// Longest key that is written before its colon, in bytes.
+/// Maximum bytes of a key in the form `key:`; a longer key is written with `?`.
 const KEY_BYTES_MAX: usize = 128;
 
-/// YAML text of a value, with a line end after the last line.
+/// Returns the YAML text of a value, with a newline at the end.
 ///
 /// # Errors
-/// When the value is nested more than [`MAX_DEPTH`] deep, or a key has a line break other than a
-/// newline.
+/// Returns an error if the value is nested more than [`MAX_DEPTH`] deep, or if a key has a line
+/// break other than a newline.
 pub fn write(value: &Value) -> Result<String, &'static str> {
     let mut writer = Writer { out: String::new() };
     writer.value(value, 0, Place::Root, 0)?;
@@ -27,7 +27,7 @@ pub fn write(value: &Value) -> Result<String, &'static str> {
     Ok(writer.out)
 }
 
-/// Style of a text.
+/// YAML style of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Plain,
@@ -35,7 +35,7 @@ enum Style {
     Double,
 }
 
-/// Position of a value.
+/// Position of a value, which determines its indentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -50,7 +50,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes a value whose map or list is indented by `indent`.
+    /// Writes a value; the lines of a map or list are indented by `indent`.
     fn value(
         &mut self,
         value: &Value,
@@ -102,7 +102,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a line; the first element of an item follows its dash on the same line.
+    /// Begins the line of the element `at`; an item's first element follows its dash.
     fn begin(&mut self, indent: usize, place: Place, at: usize) {
         match (place, at) {
             (Place::Item, 0) => self.out.push(' '),
@@ -114,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// Writes a key that is too long for a line with its value; the colon begins a new line.
+    /// Writes a key longer than [`KEY_BYTES_MAX`] after `? `, and the colon on a new line.
     fn long_key(&mut self, key: &str, indent: usize) -> Result<(), &'static str> {
         no_other_breaks(key)?;
         self.out.push_str("? ");
@@ -186,8 +186,8 @@ impl Writer {
         self.out.push('"');
     }
 
-    /// Writes a text whose lines end at the first space beyond [`WIDTH`]; continuation lines are
-    /// indented by `fold`.
+    /// Writes a text folded at spaces beyond [`WIDTH`]; continuation lines are indented by `fold`,
+    /// and `None` disables folding.
     fn folded(
         &mut self,
         text: &str,
@@ -221,7 +221,7 @@ impl Writer {
         }
     }
 
-    /// Writes a literal block with `|` and the indicators for its first and last line.
+    /// Writes a literal block: `|`, indicators for indentation and final newlines, the lines.
     fn literal(&mut self, text: &str, indent: usize) {
         self.out.push('|');
         if text.starts_with([' ', '\n']) {
@@ -245,7 +245,7 @@ impl Writer {
     }
 }
 
-/// Rejects the two additional line breaks of YAML 1.1, which a key must not contain here.
+/// Checks that a key has no U+2028 or U+2029, which are line breaks in YAML 1.1.
 fn no_other_breaks(key: &str) -> Result<(), &'static str> {
     match key.contains(['\u{2028}', '\u{2029}']) {
         true => Err("a key has a line break that is not a newline"),
@@ -259,7 +259,7 @@ mod tests {
 
     use super::write;
 
-    /// The expected text was written by `sigs.k8s.io/yaml` v1.6.
+    /// Expected text was written by `sigs.k8s.io/yaml` v1.6.
     #[test]
     fn values_are_written_as_kubernetes_programs_do() {
         let value = json!({

@@ -1,4 +1,4 @@
-//! Interpretation of a text by a YAML 1.1 parser.
+//! Rules for the YAML style of a text, so that a YAML 1.1 parser returns the same text.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -7,17 +7,17 @@ use regex::Regex;
 
 use crate::scalar;
 
-/// Styles in which a text is parsed back unchanged.
+/// Styles in which a YAML parser returns a text unchanged.
 pub struct Allowed {
-    /// Plain style, without quotes.
+    /// True if the plain style, without quotes, is possible.
     pub plain: bool,
-    /// Style with single quotes.
+    /// True if single quotes are possible.
     pub single: bool,
-    /// Literal style: lines below a `|`.
+    /// True if the literal style, lines below a `|`, is possible.
     pub literal: bool,
 }
 
-/// Checks every character of a text and its neighbors.
+/// Returns the possible styles of a text.
 pub fn allowed(text: &str) -> Allowed {
     let bytes = text.as_bytes();
     let is_blank = |at: usize| bytes.get(at).is_none_or(|byte| matches!(byte, b' ' | b'\t'));
@@ -51,7 +51,7 @@ pub fn allowed(text: &str) -> Allowed {
     }
 }
 
-/// True for a character that needs no escape in a document.
+/// Returns true for a character that needs no escape in a YAML document.
 fn is_printable(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -59,7 +59,7 @@ fn is_printable(c: char) -> bool {
     )
 }
 
-/// Escape sequence of a character in double quotes; `None` for a character that needs none.
+/// Returns the escape sequence of a character in double quotes; `None` if no escape is needed.
 pub fn escaped(c: char) -> Option<String> {
     let short = match c {
         '\0' => '0',
@@ -97,7 +97,7 @@ static TIMESTAMP: LazyLock<Option<Regex>> = LazyLock::new(|| {
         .ok()
 });
 
-/// True if a plain scalar with this text is a string.
+/// Returns true if a YAML parser reads `text` without quotes as a string.
 pub fn resolves_to_text(text: &str) -> bool {
     // A float that JSON cannot express is not a string either.
     let is_string = scalar::resolve(text).is_some_and(|value| value.is_string());
@@ -119,7 +119,7 @@ fn is_date(text: &str) -> bool {
     part(2).is_some_and(|day| (1..=days).contains(&day))
 }
 
-/// Orders keys naturally: digits in keys are compared as numbers, and letters come after all other
+/// Compares keys in natural order: digits are compared as numbers, and letters come after all other
 /// characters.
 pub fn natural_order(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -154,7 +154,7 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len())
 }
 
-/// Power of ten from which on a float is written with an exponent.
+/// Minimum power of ten for which a float is written with an exponent.
 const LARGE_POWER: i32 = 6;
 
 /// Formats a float as Go's `%g` does.
