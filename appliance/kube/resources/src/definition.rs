@@ -31,12 +31,12 @@ pub use stored_form::StoredForm;
 pub use unique::{UniqueValue, UniqueValues};
 pub(crate) use version::preference;
 
-/// Function that validates a whole object. The second argument is the stored object on an update,
-/// `None` on a create. Returns all mistakes.
+/// Function that returns all mistakes in an object; the second argument is the stored object, if
+/// any.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
 
-/// Function that returns warnings about an accepted object for its writer. The second argument is
-/// the stored object on an update, `None` on a create.
+/// Function that returns warnings about an accepted object; the second argument is as in
+/// [`Validate`].
 pub type Advise = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<String> + Send + Sync>;
 
 /// Function that converts a client's object to the stored form, before validation.
@@ -77,8 +77,7 @@ pub struct GroupKind<'a> {
 pub struct Origin {
     /// Store revision of the definition.
     pub revision: u64,
-    /// SHA-256 of the definition's `spec` and accepted names; labels and conditions do not change
-    /// the digest.
+    /// SHA-256 of the definition's `spec` and accepted names, not of labels and conditions.
     pub spec: [u8; 32],
 }
 
@@ -137,8 +136,7 @@ pub struct ResourceDefinition {
     /// Dotted paths a field selector may name, in addition to `metadata.name` and
     /// `metadata.namespace`.
     pub selectable_fields: Vec<String>,
-    /// Resource under which the objects are stored, such as `/events` for `events.k8s.io`; `None`
-    /// for the kind's own resource.
+    /// Resource under which objects are stored, such as `/events`; `None` for this resource.
     pub stored_as: Option<String>,
     /// Conversion from and to the stored fields; `None` if served and stored fields are the same.
     pub conversion: Option<Conversion>,
@@ -158,16 +156,13 @@ pub struct ResourceDefinition {
     pub is_namespace: bool,
     /// Names of objects that exist from the first start and cannot be deleted.
     pub permanent: Vec<String>,
-    /// Function that returns the values that no two objects may share; `None` if there are no such
-    /// values.
+    /// Function that returns values that no two objects may share; `None` if there are none.
     pub unique: Option<UniqueValues>,
-    /// Function that converts a client's object to the stored form; `None` if no conversion is
-    /// needed.
+    /// Function that converts a client's object to the stored form; `None` if not needed.
     pub prepare: Option<Prepare>,
     /// Validation beyond the schema; `None` if the schema has all rules.
     pub validate: Option<Validate>,
-    /// Function that warns about parts of an accepted object that have no effect; `None` for no
-    /// warnings.
+    /// Function that warns about parts of an accepted object without effect; `None` if not needed.
     pub advise: Option<Advise>,
 }
 

@@ -222,8 +222,7 @@ impl Engine {
         self.inner.kinds.current()
     }
 
-    /// Returns the definition of a resource by name, such as `/secrets` or `GROUP/PLURAL@VERSION`;
-    /// 404 if the resource is not served.
+    /// Returns the definition of a resource by name, `GROUP/PLURAL` or `GROUP/PLURAL@VERSION`.
     pub(crate) fn definition(
         &self,
         resource: &str,

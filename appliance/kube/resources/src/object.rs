@@ -59,8 +59,7 @@ pub fn encode(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>
     encode_within(MAX_OBJECT_BYTES, definition, object)
 }
 
-/// Works as [`encode`], with the limit [`store::MAX_VALUE_BYTES`]: for the box's own additions to a
-/// client's object.
+/// Works as [`encode`] with the limit [`store::MAX_VALUE_BYTES`], for the box's own writes.
 pub fn encode_own(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
     encode_within(store::MAX_VALUE_BYTES, definition, object)
 }

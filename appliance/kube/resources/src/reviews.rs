@@ -94,14 +94,12 @@ pub const REVIEWS: [Review; 7] = [
 ];
 
 impl Review {
-    /// Finds the review whose path in `group` is `PLURAL` or `PLURAL/SUBRESOURCE`; `None` if there
-    /// is no such review.
+    /// Finds the review at `PLURAL` or `PLURAL/SUBRESOURCE` of `group`; `None` if unknown.
     pub fn find(group: &str, resource: &str) -> Option<&'static Self> {
         REVIEWS.iter().find(|one| one.group == group && one.resource == resource)
     }
 
-    /// Returns true if a create has no side effect; false only for the token request, which issues
-    /// a token.
+    /// Returns true if a create has no side effect; false only for the token request.
     pub fn is_read_only(&self) -> bool {
         self.review_type != ReviewType::TokenRequest
     }

@@ -105,8 +105,7 @@ pub struct Details {
     pub causes: Vec<Cause>,
     /// Seconds after which the client should retry; 0 if unset.
     pub retry_after_seconds: u32,
-    /// Continue token for an expired paged list: same position, newest state. Empty for other
-    /// errors.
+    /// Token to continue an expired paged list on the newest state; otherwise empty.
     pub continue_token: String,
 }
 
@@ -266,8 +265,7 @@ impl StatusError {
         error
     }
 
-    /// Works as [`Self::invalid`], but the message names the resource instead of the kind, as
-    /// upstream does in some cases.
+    /// Works as [`Self::invalid`], but the message names the resource instead of the kind.
     pub fn invalid_resource(
         definition: &ResourceDefinition,
         name: &str,

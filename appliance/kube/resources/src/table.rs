@@ -117,8 +117,7 @@ pub(crate) fn age(text: &str, now: Timestamp) -> String {
     }
 }
 
-/// Formats a duration as kubectl does: at most two units, and only one unit for longer durations
-/// (`3m20s`, `45m`).
+/// Formats a duration as kubectl does, in one or two units: `3m20s`, `45m`, `5d`.
 fn duration(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;

@@ -38,8 +38,7 @@ pub(super) fn data(object: &Value, _now: Timestamp) -> Value {
     json!(keys("data") + keys("binaryData"))
 }
 
-/// Returns the time since the last occurrence of an event, from its first filled time field
-/// (`series.lastObservedTime` first).
+/// Returns the time since the last occurrence of an event, from its first filled time field.
 pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     let fields = [
         &event["series"]["lastObservedTime"],

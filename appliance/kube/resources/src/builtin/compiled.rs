@@ -16,8 +16,7 @@ const MAX_DEPTH: usize = 64;
 /// Maximum missing fields and versions in a warning.
 const MAX_MISSING: usize = 8;
 
-/// Returns the compiled-in definition `name`, such as `hardware.tinkerbell.org`; `None` if there is
-/// no such compiled-in kind.
+/// Returns the compiled-in definition `name`, such as `hardware.tinkerbell.org`; `None` if unknown.
 pub fn manifest(name: &str) -> Option<&'static Value> {
     manifests().get(name)
 }
@@ -31,8 +30,8 @@ pub fn manifests() -> &'static BTreeMap<String, Value> {
     })
 }
 
-/// Returns the first field (`group` or `scope`) in which `asked` contradicts the compiled-in
-/// definition; `None` if both agree.
+/// Returns the first field of `group` and `scope` in which both definitions differ; `None` if
+/// equal.
 pub fn contradiction(compiled: &Value, asked: &Value) -> Option<String> {
     let fields = ["group", "scope"].into_iter();
     let mut differ = fields.filter(|field| compiled["spec"][*field] != asked["spec"][*field]);

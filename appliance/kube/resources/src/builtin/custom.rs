@@ -1,5 +1,4 @@
-//! Compiled-in custom kinds: their manifests, and checks by our Rust types in addition to the
-//! schemas.
+//! Compiled-in custom kinds: their manifests, and checks by Rust types beyond the schemas.
 
 use std::sync::Arc;
 
@@ -54,8 +53,7 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
     all
 }
 
-/// Returns the unique-value function of Hardware; `None` for other kinds. Unique MAC and IP
-/// addresses let a network frame identify one machine.
+/// Returns the unique-value function of Hardware (MAC and IP addresses); `None` for other kinds.
 fn unique(definition: &ResourceDefinition) -> Option<UniqueValues> {
     let is_hardware = definition.group == "tinkerbell.org" && definition.plural == "hardware";
     is_hardware.then(|| Arc::new(rules::hardware_values) as UniqueValues)

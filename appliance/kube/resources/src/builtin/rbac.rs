@@ -1,5 +1,4 @@
-//! Definitions of the RBAC kinds: roles and role bindings. The crate `rbac` evaluates these
-//! objects.
+//! Definitions of the RBAC kinds: roles and bindings. The crate `rbac` evaluates the objects.
 
 mod rules;
 

@@ -135,8 +135,7 @@ fn begun(old: &Value, new: &Value, errors: &mut Errors) {
     }
 }
 
-/// Checks that an Event is in the namespace of its involved object; `default` for a cluster-scoped
-/// object.
+/// Checks that an Event is in its involved object's namespace (`default` if cluster-scoped).
 pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
@@ -168,8 +167,7 @@ pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Checks that duration and transition count of a Lease are in range (Kubernetes
-/// `pkg/apis/coordination/validation`).
+/// Checks the range of a Lease's numbers (Kubernetes `pkg/apis/coordination/validation`).
 pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let spec = &object["spec"];
@@ -184,8 +182,7 @@ pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Checks that the keys of a ConfigMap are unique file names, and that all values together have at
-/// most [`MAX_SECRET_BYTES`].
+/// Checks the keys of a ConfigMap (unique file names) and its size ([`MAX_SECRET_BYTES`]).
 pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let mut total = 0_usize;

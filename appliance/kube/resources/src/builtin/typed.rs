@@ -25,8 +25,7 @@ const MAX_SHOWN: usize = 64;
 /// Beginning of serde's message about a missing required field.
 const MISSING: &str = "missing field `";
 
-/// Returns a check by `rule` and by type: the object without its status must be readable as
-/// metadata and `Spec`.
+/// Returns a check by `rule` and by type: metadata and spec must be readable as Rust types.
 ///
 /// Mistakes that the stored object already has do not block an update, so that finalizers of an
 /// object from before a rule can be removed.
@@ -210,8 +209,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the value as shown in a message: the type's name for a list, an object, or a text longer
-/// than [`MAX_SHOWN`].
+/// Returns the value for a message; only its type's name if it is a list, an object or a long text.
 pub(super) fn shown(value: &Value) -> Value {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).into(),

@@ -1,5 +1,4 @@
-//! Registry of served kinds: the compiled-in kinds and the kinds of the stored
-//! CustomResourceDefinitions.
+//! Served kinds: the compiled-in kinds and the kinds of stored CustomResourceDefinitions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,8 +18,7 @@ struct ServedDefinitions {
     definitions: Vec<ResourceDefinition>,
 }
 
-/// Holder of the current registry, which is replaced as a whole after a CustomResourceDefinition
-/// was written.
+/// Holder of the current registry, which is replaced after each write of a definition.
 pub struct Kinds {
     base: Registry,
     made: Mutex<BTreeMap<String, ServedDefinitions>>,
@@ -74,8 +72,7 @@ impl Kinds {
     }
 }
 
-/// Converts a stored CustomResourceDefinition to definitions; an empty list if it is not
-/// established or not readable.
+/// Converts a stored CustomResourceDefinition; no definitions if not established or not readable.
 fn make(name: &str, stored: &Stored) -> ServedDefinitions {
     let object: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
     let definitions = if status::is(&object, "Established") {

@@ -1,5 +1,4 @@
-//! Checks and changes of a CustomResourceDefinition inside the transaction that writes or deletes
-//! it.
+//! Checks and changes of a CustomResourceDefinition inside its writing or deleting transaction.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -47,8 +46,7 @@ pub fn admit(
     Ok(())
 }
 
-/// Marks a CustomResourceDefinition for deletion: adds a finalizer that stays until all objects of
-/// the kind are deleted.
+/// Marks a definition for deletion: a finalizer stays until all objects of the kind are deleted.
 ///
 /// # Errors
 /// 403 for a compiled-in definition.

@@ -19,8 +19,7 @@ pub struct ReservedNames {
 }
 
 impl ReservedNames {
-    /// Returns the names of Kubernetes' own kinds in `group`, which are never accepted for a
-    /// CustomResourceDefinition.
+    /// Returns the names of Kubernetes' own kinds in `group`, which custom kinds cannot have.
     pub fn natively(group: &str) -> Self {
         static NATIVE: OnceLock<BTreeMap<String, ReservedNames>> = OnceLock::new();
         let native = NATIVE.get_or_init(|| {
@@ -122,8 +121,7 @@ pub fn set_condition(
     }
 }
 
-/// Sets `acceptedNames` to the requested names that are not taken. Returns reason and message of
-/// the last conflict; `None` if all names are accepted.
+/// Accepts the requested names that are not taken. Returns reason and message of the last conflict.
 fn accept_names(crd: &mut Value, taken: &ReservedNames) -> Option<(&'static str, String)> {
     let asked = crd["spec"]["names"].clone();
     let mut accepted = crd["status"]["acceptedNames"].clone();

@@ -21,8 +21,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Parses the `type` of a CustomResourceDefinition's printer column; `None` for an unknown
-    /// type.
+    /// Parses the `type` of a definition's printer column; `None` for an unknown type.
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {
             "string" => Self::String,

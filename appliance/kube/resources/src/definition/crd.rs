@@ -22,8 +22,7 @@ pub enum Unreadable {
     NoStorage,
 }
 
-/// Fills in the default values of a CustomResourceDefinition, and adds its storage version to
-/// `status.storedVersions`.
+/// Fills in the defaults of a definition, and its storage version in `status.storedVersions`.
 pub fn complete(crd: &mut Value) {
     schema::crd::default(crd);
     schema::crd::remember_storage_version(crd);
@@ -104,8 +103,7 @@ fn scale(paths: &ScalePaths) -> Scale {
     }
 }
 
-/// Returns the columns of `kubectl get`: the name, then the printer columns of the version, or the
-/// age if there are none.
+/// Returns the columns of `kubectl get`: the name, then the printer columns (default: the age).
 fn columns(version: &Version) -> Result<Vec<Column>, Unreadable> {
     let mut columns = vec![Column::name()];
     if version.columns.is_empty() {

@@ -89,8 +89,7 @@ impl Step {
     }
 }
 
-/// Formats a value as kubectl prints it: a string without quotes, null as an empty text, other
-/// values as JSON.
+/// Formats a value as kubectl does: strings without quotes, null as empty text, others as JSON.
 pub(crate) fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -99,8 +98,8 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
-/// Parses a name up to one of the characters `ends`, and removes escaping backslashes. Returns the
-/// name and the rest of the text, from the end character on.
+/// Splits `text` before the first of the characters `ends`; removes backslashes from the first
+/// part.
 fn take_name<'a>(text: &'a str, ends: &[char]) -> Option<(String, &'a str)> {
     let mut name = String::new();
     let mut characters = text.char_indices();

@@ -86,8 +86,7 @@ impl Registry {
         })
     }
 
-    /// Returns the same kinds with the generation number `generation`, which must differ after
-    /// every change of the kinds.
+    /// Returns the same kinds with another generation number; every change needs a new number.
     #[must_use]
     pub fn at(mut self, generation: u64) -> Self {
         self.generation = generation;

@@ -11,8 +11,7 @@ pub struct Scale {
     pub spec_replicas: String,
     /// Path of the observed number of replicas, below `.status`.
     pub status_replicas: String,
-    /// Path of the label selector in text form, below `.status` or `.spec`; `None` without a
-    /// selector.
+    /// Path of the label selector (text), below `.status` or `.spec`; `None` without selector.
     pub label_selector: Option<String>,
 }
 

@@ -20,8 +20,7 @@ pub struct StoredForm {
 }
 
 impl StoredForm {
-    /// Makes the stored form with the fields of `schema`. Objects written after the revision
-    /// `since` already have this form.
+    /// Makes the form that `schema` describes, which objects written after `since` have.
     pub fn new(schema: Arc<Schema>, since: u64) -> Self {
         Self { schema, merging: Arc::default(), since }
     }
@@ -37,14 +36,12 @@ impl StoredForm {
         &self.schema
     }
 
-    /// Returns true if an object written at `revision` has this form, that is, was written after
-    /// `since`.
+    /// Returns true if an object written at `revision` has this form.
     pub fn is_current(&self, revision: u64) -> bool {
         revision > self.since
     }
 
-    /// Converts an older stored object to this form: drops unknown fields, adds defaults
-    /// (apiextensions `schemaCoercingDecoder`).
+    /// Converts an older stored object to this form (apiextensions `schemaCoercingDecoder`).
     pub fn complete(&self, object: &mut Value) {
         self.schema.prune_quietly(object);
         self.schema.default(object);

@@ -7,8 +7,7 @@ use serde_json::Value;
 /// A value of an object that no other object of its kind may have, in any namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UniqueValue {
-    /// Category of the value, such as `MAC address`, for messages. Values of different categories
-    /// never conflict.
+    /// Category within which values must differ, such as `MAC address`; shown in messages.
     pub what: &'static str,
     /// Value in canonical form, so that equal values are equal texts.
     pub value: String,

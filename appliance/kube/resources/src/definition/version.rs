@@ -10,8 +10,7 @@ pub fn preference(version: &str) -> impl Ord + use<> {
     (Reverse(parsed), word)
 }
 
-/// Parses a version such as `v1beta2` to level (2 stable, 1 beta, 0 alpha), major number and minor
-/// number; `None` for other names.
+/// Parses `v1beta2` to level (2 stable, 1 beta, 0 alpha), major and minor number; else `None`.
 fn parse(version: &str) -> Option<(u8, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     let digits = |text: &str| text.find(|one: char| !one.is_ascii_digit()).unwrap_or(text.len());

@@ -1,6 +1,6 @@
-//! Garbage collector, with the tasks of kube-controller-manager: it deletes objects whose owners
-//! are gone, empties terminating namespaces, creates default objects of new namespaces, and deletes
-//! expired records.
+//! Garbage collector: deletes objects whose owners are gone, empties terminating namespaces,
+//! creates default objects of namespaces, and deletes expired records (as kube-controller-manager
+//! does).
 //!
 //! One task reads every change and keeps an index of owners. A change results in [`Work`] items,
 //! which are small concurrent transactions, so that no writer waits long. The index is only in
@@ -36,8 +36,7 @@ use crate::status_error::{StatusError, failed};
 const AT_ONCE: usize = 16;
 /// Delay after a failure before all objects are read again.
 const RETRY: Duration = Duration::from_secs(5);
-/// Interval of the checks for expired records, and for new kinds, after which owned objects are
-/// queued again.
+/// Interval of the checks for expired records, and for new kinds that owned objects may refer to.
 const TICK: Duration = Duration::from_secs(30);
 
 /// Work item of the collector; each variant contains the object or namespace to process.
@@ -65,11 +64,9 @@ pub struct Collector {
     /// Revision of the last processed change. Objects read by [`Self::survey`] may be newer.
     seen: u64,
     expiries: Expiries,
-    /// Names of terminating namespaces. A change of an object in such a namespace queues
-    /// [`Work::Ending`].
+    /// Terminating namespaces, in which the change of an object queues [`Work::Ending`].
     ending: BTreeSet<String>,
-    /// True to wait five seconds before a terminating namespace is emptied; see
-    /// [`Self::hesitating`].
+    /// True to wait before a terminating namespace is emptied; see [`Self::hesitating`].
     hesitates: bool,
     queue: Queue,
     /// Generation of the registry at which all owned objects were last queued.
@@ -122,8 +119,7 @@ impl Collector {
         }
     }
 
-    /// Reads all objects once, then processes changes and due work until an error, which is
-    /// returned.
+    /// Reads all objects once, then processes changes and due work until an error.
     async fn follow(&mut self) -> Result<(), StatusError> {
         let mut watch = self.survey().await?;
         let mut tick = tokio::time::interval(TICK);

@@ -76,8 +76,7 @@ async fn sweep(engine: &Engine) -> Result<bool, StatusError> {
     Ok(waiting)
 }
 
-/// Deletes the objects of the definition's kind. Returns true if no object remains; objects with
-/// finalizers remain.
+/// Deletes the objects of the definition's kind. Returns false if objects with finalizers remain.
 async fn empty(engine: &Engine, crd: &Value) -> Result<bool, StatusError> {
     let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
     let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));

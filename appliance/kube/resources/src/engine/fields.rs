@@ -134,8 +134,7 @@ pub(in crate::engine) fn prune_unstored(
     dropped.into_iter().take(MAX_WARNINGS).map(told).collect()
 }
 
-/// Returns the first error for which upstream's decoders would reject the object's metadata; `None`
-/// if the metadata are valid.
+/// Returns the first error in the metadata for which upstream's decoders would reject the object.
 fn malformed(definition: &ResourceDefinition, object: &Value) -> Option<String> {
     let own = object.get("metadata").and_then(schema::metadata_misfit);
     own.or_else(|| {
@@ -156,8 +155,7 @@ fn unknown_metadata(object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// Returns 400 for an object that Go's decoder cannot read, with upstream's message and the reason
-/// `why`.
+/// Returns 400 for an object that Go's decoder cannot read, with upstream's message.
 pub(crate) fn undecodable(definition: &ResourceDefinition, why: &str) -> StatusError {
     let (kind, version) = (&definition.kind, &definition.version);
     let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}");
@@ -174,8 +172,7 @@ pub(in crate::engine) fn fill_in(definition: &ResourceDefinition, object: &mut V
     }
 }
 
-/// Calls the kind's `prepare` function, if there is one, which converts the object to the stored
-/// form.
+/// Converts the object to the stored form by the kind's `prepare` function, if there is one.
 pub(in crate::engine) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
     if let Some(prepare) = &definition.prepare {
         prepare(object);

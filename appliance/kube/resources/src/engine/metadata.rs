@@ -32,8 +32,7 @@ const DROPPED: [&str; 1] = ["selfLink"];
 const OMITTED_EMPTY: [&str; 5] =
     ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
 
-/// Checks that the object and its metadata are JSON objects, and that depth and path lengths are
-/// within [`crate::object::MAX_DEPTH`] and [`MAX_PATH_BYTES`].
+/// Checks that the object and its metadata are JSON objects, not too deep, with short paths.
 pub fn check_shape(object: &Value) -> Result<(), StatusError> {
     let wrong = |meta: &Value| !meta.is_object() && !meta.is_null();
     if !object.is_object() || object.get("metadata").is_some_and(wrong) {
@@ -98,9 +97,8 @@ pub fn check_identity(
     Ok(())
 }
 
-/// Returns the error for an `apiVersion` or `kind` that differs from the path's, with upstream's
-/// message (apiserver `endpoints/handlers/create.go`, apiextensions
-/// `registry/customresource/validator.go`).
+/// Returns upstream's error for another `apiVersion` or `kind` than the path's (apiserver
+/// `endpoints/handlers/create.go`, apiextensions `registry/customresource/validator.go`).
 fn wrong_type(
     definition: &ResourceDefinition,
     object: &Value,
@@ -176,8 +174,7 @@ pub fn name_errors(definition: &ResourceDefinition, field: &str, name: &str) -> 
 /// Path of the field `generateName`, the beginning of a generated name.
 pub const GENERATE_NAME: &str = "metadata.generateName";
 
-/// Checks that the client's object `new` does not change immutable metadata of `old`. Omitted
-/// fields pass.
+/// Checks that the client's object `new` does not change immutable metadata; omitted fields pass.
 pub fn check_fixed(old: &Value, new: &Value) -> Vec<FieldError> {
     let deleting = is_deleting(old);
     let fixed =

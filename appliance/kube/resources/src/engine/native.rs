@@ -37,8 +37,7 @@ impl Form {
         }
     }
 
-    /// Returns the value as Go writes it; `None` if no change is needed. Values of another JSON
-    /// type pass here and fail the type check.
+    /// Returns the value as Go writes it; `None` if unchanged, or for another check to refuse.
     fn canonical(self, value: &Value) -> Result<Option<Value>, String> {
         match (self, value) {
             (Self::Time | Self::MicroTime, Value::String(text)) => {
@@ -64,8 +63,7 @@ pub(in crate::engine) fn has_forms(node: &Node, name: &str) -> bool {
     Form::of(node, name).is_some() || fields() || items()
 }
 
-/// Rewrites every time as Go does: in UTC, without a fraction (`Time`) or with six fraction digits
-/// (`MicroTime`).
+/// Rewrites every time as Go does: in UTC, with the number of fraction digits of its type (0 or 6).
 ///
 /// # Errors
 /// Returns the message of Go's decoder about the first value that Go cannot read.
@@ -266,8 +264,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Parses the fraction of a second, after a point or comma. Returns the number of digits, and
-    /// nanoseconds; `None` if there is no fraction.
+    /// Parses a fraction after a point or comma; returns the number of digits, and nanoseconds.
     fn fraction(&mut self) -> Option<(usize, i32)> {
         let behind = self.rest.strip_prefix(['.', ','])?;
         let digits = behind.bytes().take_while(u8::is_ascii_digit).count();

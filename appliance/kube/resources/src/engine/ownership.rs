@@ -38,8 +38,7 @@ pub(in crate::engine) struct Ownership {
 }
 
 impl Ownership {
-    /// Makes the ownership data for a write at `place`. `registry` has the other versions of the
-    /// resource.
+    /// Makes the data for a write at `place`; `registry` has all versions of the resource.
     pub(in crate::engine) fn of(
         registry: &Registry,
         place: &Place,
@@ -100,9 +99,7 @@ impl Ownership {
         }
     }
 
-    /// Merges the apply configuration `config` into `old`, and returns the merged object; a new
-    /// object if `old` is `None`. `force` takes over fields of other managers instead of a
-    /// conflict.
+    /// Merges the apply configuration `config` into `old` (`None` for a new object).
     pub(in crate::engine) fn apply(
         &self,
         old: Option<&Value>,
@@ -165,8 +162,7 @@ pub(in crate::engine) fn replace(old: &Value, new: &mut Value, managed: Value) {
     keep_times(old, new);
 }
 
-/// Restores `managedFields` of `old` if the write changed only the times in `managedFields`, so
-/// that a write without effect creates no new revision.
+/// Restores `managedFields` of `old` if a write changed only its times, and thus has no effect.
 fn keep_times(old: &Value, new: &mut Value) {
     let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned();
     let (Some(before), Some(after)) = (entries(old), entries(new)) else { return };

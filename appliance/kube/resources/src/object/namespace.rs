@@ -23,8 +23,7 @@ pub(crate) fn begin(object: &mut Value) {
     object["spec"]["finalizers"] = json!(finalizers);
 }
 
-/// Sets the label `kubernetes.io/metadata.name` to the namespace's name, so that selectors can
-/// match the name.
+/// Sets the label `kubernetes.io/metadata.name`, by which selectors match the namespace's name.
 pub(crate) fn label(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let labels = metadata_mut(object).entry("labels").or_insert_with(|| json!({}));

@@ -15,8 +15,7 @@ impl From<PatchError> for StatusError {
     }
 }
 
-/// Converts a store error to the error for the client. `attempted` is the attempted operation, for
-/// the message of an internal error.
+/// Converts a store error to the client's error; `attempted` is the operation, for the message.
 pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
     match error {
         store::Error::Compacted { after, .. } => StatusError::expired(*after),

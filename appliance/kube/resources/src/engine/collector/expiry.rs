@@ -1,5 +1,4 @@
-//! Expiry times of records by the monotonic clock, so that a change of the wall clock has no
-//! effect.
+//! Expiry times of records, by the monotonic clock (unaffected by changes of the wall clock).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -7,8 +6,7 @@ use std::time::Duration;
 
 use store::Key;
 
-/// Maximum records whose expiry is tracked; more records are ignored until the next read of all
-/// objects.
+/// Maximum records with a tracked expiry; more records wait for the next read of all objects.
 const MAX_RECORDS: usize = 100_000;
 
 /// Expiry times of records by the monotonic clock, the earliest first.

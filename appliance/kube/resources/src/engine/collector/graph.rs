@@ -6,8 +6,7 @@ use store::Key;
 
 use super::head::{Head, Owner};
 
-/// Owner references of all objects, and the dependents of each owner. The owner itself may not
-/// exist.
+/// Owner references of all objects, and the dependents of each owner, even of a missing owner.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     owners: HashMap<Key, Vec<Owner>>,

@@ -50,8 +50,7 @@ impl Head {
         serde_json::from_slice::<Object>(bytes).ok().map(|object| object.metadata)
     }
 
-    /// Returns the newest of the creation time and the times in `managedFields`; `None` if the
-    /// object has no time.
+    /// Returns the newest of the creation time and the times in `managedFields`, if any.
     pub fn written(&self) -> Option<Timestamp> {
         let managed = self.managed_fields.iter().map(|one| &one.time);
         let times = managed.chain([&self.creation_timestamp]).flatten();
@@ -63,14 +62,12 @@ impl Head {
         self.deletion_timestamp.is_some()
     }
 
-    /// Returns true if the object is in foreground deletion: it waits until its dependents are
-    /// deleted.
+    /// Returns true if the object is in deletion and waits until its dependents are deleted.
     pub fn waits_for_dependents(&self) -> bool {
         self.is_deleting() && self.has(FOREGROUND)
     }
 
-    /// Returns true if the object is in orphaning deletion: it waits until its dependents no longer
-    /// refer to it.
+    /// Returns true if the object is in deletion and waits until its dependents are orphaned.
     pub fn orphans_dependents(&self) -> bool {
         self.is_deleting() && self.has(ORPHAN)
     }
@@ -80,8 +77,7 @@ impl Head {
         self.finalizers.iter().any(|one| one == finalizer)
     }
 
-    /// Returns true if the object blocks the foreground deletion of the owner with the uid `owner`
-    /// (`blockOwnerDeletion`).
+    /// Returns true if `blockOwnerDeletion` is set in the reference to the uid `owner`.
     pub fn blocks(&self, owner: &str) -> bool {
         let mut owners = self.owner_references.iter();
         owners.any(|one| one.uid == owner && one.block_owner_deletion == Some(true))

@@ -59,8 +59,7 @@ impl Engine {
         .await
     }
 
-    /// Removes the finalizer of an owner in foreground deletion if no dependent blocks the
-    /// deletion.
+    /// Removes the finalizer of an owner in foreground deletion if no dependent blocks it.
     pub(super) async fn release_foreground(
         &self,
         key: Key,
@@ -96,8 +95,7 @@ impl Engine {
         .await
     }
 
-    /// Removes the finalizer of an owner in orphaning deletion. Call after its dependents were
-    /// orphaned.
+    /// Removes the finalizer of an owner in orphaning deletion, after its dependents were orphaned.
     pub(super) async fn release_orphaning(&self, key: Key) -> Result<(), StatusError> {
         let registry = self.registry();
         let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
@@ -186,9 +184,8 @@ fn look_up(
     })
 }
 
-/// Returns the key of an owner. The namespace of a namespaced owner is `namespace`, that of the
-/// dependent. `None` if the kind is not served, or if a cluster-scoped dependent names a namespaced
-/// owner.
+/// Returns the key of an owner; `namespace` is the dependent's. `None` if the owner's kind is not
+/// served, or if a cluster-scoped dependent names a namespaced owner.
 pub(super) fn owner_key(registry: &Registry, namespace: &str, owner: &Owner) -> Option<Key> {
     key_of(kind_of(registry, owner)?, namespace, owner)
 }
@@ -249,8 +246,7 @@ fn forget_owners(
     put(txn, place, &object)
 }
 
-/// Sets `blockOwnerDeletion` to false in all owner references. This breaks a cycle of objects that
-/// wait for each other.
+/// Breaks a cycle of waiting objects: sets `blockOwnerDeletion` to false in all owner references.
 fn unblock_owners(txn: &mut Txn<'_>, place: &Place, mut object: Value) -> Result<(), Abort<()>> {
     let owners = metadata_mut(&mut object).get_mut("ownerReferences").and_then(Value::as_array_mut);
     for owner in owners.into_iter().flatten() {
@@ -275,8 +271,7 @@ fn drop_finalizer(
     settle(txn, place, &object)
 }
 
-/// Stores an object after a finalizer was removed; deletes an object in deletion without
-/// finalizers.
+/// Stores an object after a change; deletes an object in deletion that has no finalizers left.
 pub(super) fn settle(txn: &mut Txn<'_>, place: &Place, object: &Value) -> Result<(), StatusError> {
     let key = place.key(object["metadata"]["name"].as_str().unwrap_or_default());
     if is_deleting(object) && !is_held(&place.definition, object) {

@@ -93,8 +93,7 @@ pub(in crate::engine) struct Page {
 struct Start {
     after: Option<Key>,
     at: Option<u64>,
-    /// Continue token of the request, if any. If its revision expired, the error contains a new
-    /// token.
+    /// Continue token of the request; if expired, the error contains a new token.
     token: Option<Token>,
 }
 
@@ -122,9 +121,8 @@ impl Engine {
         .await
     }
 
-    /// Works as [`Self::list`], but returns the text that `write` makes of each object. The page
-    /// has at most `room` bytes of stored objects, or one object; the continue token gives the
-    /// rest.
+    /// Works as [`Self::list`], but returns the text that `write` makes of each object, for at most
+    /// `room` bytes of objects, or one larger object.
     ///
     /// # Errors
     /// Returns the errors of [`Self::list`].

@@ -55,8 +55,7 @@ pub fn write_item(
     Ok(())
 }
 
-/// Returns the bytes of a stored object from the value of `metadata` on; `None` if there is no
-/// `metadata`.
+/// Returns the bytes of a stored object from the value of `metadata` on.
 pub(crate) fn metadata(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(top_level(bytes, METADATA)? + METADATA.len() - 1..)
 }

@@ -44,8 +44,7 @@ pub struct WatchOptions {
     pub labels: LabelSelector,
     /// Reports only objects whose fields match.
     pub fields: FieldSelector,
-    /// Revision after which changes are reported; `None`: the existing objects come first, unless
-    /// `initial` is [`InitialEvents::Skip`].
+    /// Revision after which changes are reported; `None` starts as `initial` defines.
     pub after: Option<u64>,
     /// Handling of the existing objects at the start.
     pub initial: InitialEvents,
@@ -252,8 +251,7 @@ impl ObjectWatch {
         registry.by_id(&self.resource).is_some_and(|now| spec(now) == spec(&self.definition))
     }
 
-    /// Frees the memory of events that were read ahead; they are read again later. Call if the
-    /// client is slow.
+    /// Frees events that were read ahead and can be read again, while the client is slow.
     pub fn rest(&mut self) {
         self.live.rest();
     }

@@ -23,9 +23,8 @@ pub struct Applied {
 }
 
 impl Engine {
-    /// Applies the configuration of the field manager in `options`; creates a missing object. A
-    /// field that the manager owned and now omits is removed, unless another manager owns the field
-    /// too.
+    /// Applies a configuration; creates a missing object. A field that the manager in `options`
+    /// owned and now omits is removed, unless another manager owns it too.
     ///
     /// Errors: 409 with a cause for each changed field that another manager owns; the errors of
     /// [`Self::create`] and [`Self::patch`].
@@ -128,8 +127,7 @@ impl Apply<'_> {
     }
 }
 
-/// Handles duplicate fields of the configuration by the requested strictness: ignores, warns, or
-/// refuses.
+/// Ignores, warns about, or refuses duplicate fields, as the client requested.
 fn judge(fields: &FieldValidation) -> Result<(), StatusError> {
     match fields.strictness {
         _ if fields.found.is_empty() => {}

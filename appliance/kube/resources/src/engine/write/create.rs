@@ -183,8 +183,7 @@ fn check_namespace(txn: &Txn<'_>, place: &Place, object: &Value) -> Result<(), S
     Ok(())
 }
 
-/// Returns the key of a new object; 409 if the name is taken. Generates a name from `generateName`
-/// if `name` is empty.
+/// Returns the key of a new object; 409 if the name is taken. Generates a missing name.
 fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, StatusError> {
     let taken = |key: &Key| {
         let found = txn.get(key).map_err(|error| failed("look for a name", &error));

@@ -12,8 +12,7 @@ use crate::object::{
 };
 use crate::status_error::{Reason, StatusError, failed};
 
-/// Handling of the dependents of a deleted object (`propagationPolicy`). Dependents are the objects
-/// that name the deleted object as owner.
+/// Handling of dependents, the objects that name the deleted object as owner (`propagationPolicy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     /// Dependents are deleted after the owner.
@@ -25,8 +24,7 @@ pub enum Propagation {
 }
 
 impl Propagation {
-    /// Returns the finalizer that keeps the owner until its dependents were processed; `None` for
-    /// background deletion.
+    /// Returns the finalizer that keeps the owner until its dependents are processed, if any.
     pub fn finalizer(self) -> Option<&'static str> {
         match self {
             Self::Background => None,
@@ -38,8 +36,7 @@ impl Propagation {
 
 /// Finalizer of an owner in foreground deletion, which waits until its dependents are deleted.
 pub const FOREGROUND: &str = "foregroundDeletion";
-/// Finalizer of an owner in orphaning deletion, which waits until its dependents no longer refer to
-/// it.
+/// Finalizer of an owner in deletion, which waits until its dependents are orphaned.
 pub const ORPHAN: &str = "orphan";
 
 /// Options of a delete request. A grace period is not supported: no kind of the box has one.

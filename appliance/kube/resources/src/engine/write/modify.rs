@@ -37,12 +37,10 @@ pub(in crate::engine) enum Change {
 }
 
 impl Engine {
-    /// Replaces an object. `metadata.resourceVersion` must be that of the stored object; only core
-    /// kinds may omit it.
+    /// Replaces an object. `metadata.resourceVersion`, if set, must be the stored object's.
     ///
     /// # Errors
-    /// 409 if the resourceVersion is outdated, 404 if the object does not exist, 422 or 400 if the
-    /// new object is invalid.
+    /// 409 for an outdated resourceVersion, 404 for a missing, 422 or 400 for an invalid object.
     pub async fn update(
         &self,
         resource: &str,
@@ -58,8 +56,7 @@ impl Engine {
     /// resourceVersion, a patch never conflicts, because it is applied inside the transaction.
     ///
     /// # Errors
-    /// 409 for a failed precondition, 404 if the object does not exist, 422 or 400 if patch or
-    /// result is invalid.
+    /// 409 for a failed precondition, 404 for a missing object, 422 or 400 for an invalid result.
     pub async fn patch(
         &self,
         resource: &str,
@@ -114,8 +111,7 @@ pub(in crate::engine) fn check_part(place: &Place, part: Part) -> Result<(), Sta
     if there { Ok(()) } else { Err(StatusError::no_such_resource()) }
 }
 
-/// Returns the field validation of an apply: unknown fields are ignored here, because the merge has
-/// refused them.
+/// Returns the field validation of an apply, whose unknown fields the merge has already refused.
 pub(in crate::engine) fn lenient(options: &WriteOptions) -> FieldValidation {
     FieldValidation { warnings: options.fields.warnings.clone(), ..FieldValidation::default() }
 }

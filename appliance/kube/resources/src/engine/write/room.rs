@@ -6,8 +6,7 @@ use store::Txn;
 use crate::engine::{Place, WriteOptions};
 use crate::status_error::{Reason, StatusError};
 
-/// Bytes by which a client may enlarge an object while the disk is nearly full: enough for a
-/// condition or a finalizer.
+/// Permitted growth of an object on a full disk, in bytes: enough for a condition or a finalizer.
 const GROWTH_MAX: usize = 1024;
 
 /// Sizes in bytes of the stored object before and after a write; `before` is 0 for a create.
@@ -20,8 +19,7 @@ pub struct Growth {
 /// Checks that a write may enlarge an object.
 ///
 /// # Errors
-/// 507 if the disk is nearly full and a client's write enlarges the object by more than
-/// [`GROWTH_MAX`].
+/// 507 if the disk is nearly full and the object would grow by more than [`GROWTH_MAX`].
 pub fn check(
     txn: &Txn<'_>,
     place: &Place,

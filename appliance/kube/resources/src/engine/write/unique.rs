@@ -27,8 +27,7 @@ type Holders = HashMap<(&'static str, String), BTreeSet<Key>>;
 pub(crate) struct Unique(Mutex<HashMap<String, (Holders, usize)>>);
 
 impl Unique {
-    /// Checks that no other object has a value of `new` that `old` had not. Adds the values to the
-    /// index.
+    /// Checks that no other object has the new values of `new`, and adds them to the index.
     ///
     /// # Errors
     /// 422 with the name of the other object that has the value.

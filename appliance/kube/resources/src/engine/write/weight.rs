@@ -14,8 +14,7 @@ use crate::status_error::{Reason, StatusError};
 pub(crate) const MAX_ITEMS: usize = 4096;
 /// Maximum values, nested ones included, of an object of any kind except CustomResourceDefinition.
 pub(crate) const MAX_VALUES: usize = 20_000;
-/// Maximum values of an object including `managedFields`. Each value needs about 2 KiB of memory
-/// while fields are merged.
+/// Maximum values including `managedFields`. Each value needs about 2 KiB during a merge.
 pub(crate) const MAX_OWNED_VALUES: usize = 50_000;
 /// Number of values above which a write of an object needs a permit, see [`HEAVY_AT_ONCE`].
 const HEAVY_VALUES: usize = 10_000;

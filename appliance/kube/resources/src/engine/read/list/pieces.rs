@@ -4,8 +4,7 @@ use bytes::Bytes;
 
 /// Capacity of a piece in bytes; its last item may exceed the capacity.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Size in bytes from which no item is added to a piece, so that the last item mostly fits into the
-/// capacity.
+/// Size in bytes from which a piece gets no more items, so that its last item mostly fits.
 const FULL_BYTES: usize = PIECE_BYTES - 8 * 1024;
 
 /// Writer of a text in pieces.

@@ -1,5 +1,4 @@
-//! Initial objects of a watch, read page by page at the client's speed, all in the state of one
-//! revision.
+//! Initial objects of a watch at one revision, read page by page at the client's speed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
