@@ -31,12 +31,12 @@ pub use stored_form::StoredForm;
 pub use unique::{UniqueValue, UniqueValues};
 pub(crate) use version::preference;
 
-/// Function that returns all mistakes in an object; the second argument is the stored object, if
-/// any.
+/// Function that returns all mistakes in an object. The second argument is the stored object on an
+/// update, `None` on a create.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
 
-/// Function that returns warnings about an accepted object; the second argument is as in
-/// [`Validate`].
+/// Function that returns warnings about an accepted object. The second argument is the stored
+/// object on an update, `None` on a create.
 pub type Advise = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<String> + Send + Sync>;
 
 /// Function that converts a client's object to the stored form, before validation.
@@ -81,7 +81,7 @@ pub struct Origin {
     pub spec: [u8; 32],
 }
 
-/// One version of a resource, as the engine serves it. The engine's code names no kind.
+/// Definition of one version of a resource. The engine's code depends on no specific kind.
 #[derive(Clone)]
 pub struct ResourceDefinition {
     /// API group; empty for core.

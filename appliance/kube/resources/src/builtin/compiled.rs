@@ -30,8 +30,7 @@ pub fn manifests() -> &'static BTreeMap<String, Value> {
     })
 }
 
-/// Returns the first field of `group` and `scope` in which both definitions differ; `None` if
-/// equal.
+/// Returns the first field (`group`, `scope`) in which the definitions differ; `None` if equal.
 pub fn contradiction(compiled: &Value, asked: &Value) -> Option<String> {
     let fields = ["group", "scope"].into_iter();
     let mut differ = fields.filter(|field| compiled["spec"][*field] != asked["spec"][*field]);

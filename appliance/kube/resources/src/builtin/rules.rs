@@ -167,7 +167,8 @@ pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Checks the range of a Lease's numbers (Kubernetes `pkg/apis/coordination/validation`).
+/// Checks that a Lease's duration is positive and its number of transitions is not negative
+/// (Kubernetes `pkg/apis/coordination/validation`).
 pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let spec = &object["spec"];

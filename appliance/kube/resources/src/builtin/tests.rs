@@ -1,5 +1,4 @@
-//! All kinds together: each kind can be served, and its schema accepts and refuses the right
-//! objects.
+//! Tests of all kinds: each kind can be served, and its schema accepts only valid objects.
 
 use serde_json::{Value, json};
 
@@ -30,7 +29,7 @@ fn machines_are_those_of_a_cluster() {
     assert_eq!(machines, expected);
 }
 
-/// Mistakes that the schema of a kind reports about an object.
+/// Returns the mistakes that the schema of a kind reports about an object.
 fn told(address: &str, object: &Value) -> Vec<String> {
     let registry = registry().unwrap();
     let schema = registry.by_id(address).unwrap().schema.clone().unwrap();

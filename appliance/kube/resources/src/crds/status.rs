@@ -121,7 +121,8 @@ pub fn set_condition(
     }
 }
 
-/// Accepts the requested names that are not taken. Returns reason and message of the last conflict.
+/// Accepts the requested names that are not taken. Returns reason and message of the last conflict;
+/// `None` if all names are accepted.
 fn accept_names(crd: &mut Value, taken: &ReservedNames) -> Option<(&'static str, String)> {
     let asked = crd["spec"]["names"].clone();
     let mut accepted = crd["status"]["acceptedNames"].clone();

@@ -55,7 +55,7 @@ pub enum Cell {
     With(fn(&Value, Timestamp) -> Value),
 }
 
-/// One column of `kubectl get`.
+/// Column of the table that `kubectl get` prints.
 #[derive(Clone)]
 pub struct Column {
     /// Column heading; kubectl shows it in upper case.
@@ -64,7 +64,7 @@ pub struct Column {
     pub kind: ColumnType,
     /// OpenAPI format, such as `date`; `name` marks the column with the object's name.
     pub format: String,
-    /// One sentence for tools such as `kubectl explain`.
+    /// Description in one sentence, for clients that show column descriptions.
     pub description: String,
     /// Priority: 0 shows the column always, a higher number only with `-o wide`.
     pub priority: u32,

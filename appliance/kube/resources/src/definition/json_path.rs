@@ -98,8 +98,7 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
-/// Splits `text` before the first of the characters `ends`; removes backslashes from the first
-/// part.
+/// Splits `text` before the first of `ends`, and removes escaping backslashes before the split.
 fn take_name<'a>(text: &'a str, ends: &[char]) -> Option<(String, &'a str)> {
     let mut name = String::new();
     let mut characters = text.char_indices();

@@ -1,6 +1,5 @@
 //! Garbage collector: deletes objects whose owners are gone, empties terminating namespaces,
-//! creates default objects of namespaces, and deletes expired records (as kube-controller-manager
-//! does).
+//! creates default objects of namespaces, and deletes expired records.
 //!
 //! One task reads every change and keeps an index of owners. A change results in [`Work`] items,
 //! which are small concurrent transactions, so that no writer waits long. The index is only in

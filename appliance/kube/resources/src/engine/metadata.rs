@@ -32,7 +32,7 @@ const DROPPED: [&str; 1] = ["selfLink"];
 const OMITTED_EMPTY: [&str; 5] =
     ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
 
-/// Checks that the object and its metadata are JSON objects, not too deep, with short paths.
+/// Checks that object and metadata are JSON objects, and the limits on depth and path lengths.
 pub fn check_shape(object: &Value) -> Result<(), StatusError> {
     let wrong = |meta: &Value| !meta.is_object() && !meta.is_null();
     if !object.is_object() || object.get("metadata").is_some_and(wrong) {

@@ -30,7 +30,7 @@ const SECRETS: &str = "/secrets";
 const TEMPLATES: &str = "tinkerbell.org/templates";
 const EVENTS: &str = "/events";
 const NAMESPACES: &str = "/namespaces";
-/// A kind that behaves like a compiled-in one, but with a limit of three objects.
+/// Resource of a kind like a compiled-in kind, with a limit of three objects per namespace.
 const RECORDS: &str = "example.org/records";
 
 struct Bench {

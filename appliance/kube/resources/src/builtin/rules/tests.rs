@@ -1,4 +1,4 @@
-//! One valid and several invalid objects of each kind.
+//! Tests of the rules with one valid and several invalid objects of each kind.
 
 use super::{
     config_map, event, lease, prepare_namespace, prepare_secret, rule_set, secret, workflow,

@@ -1,4 +1,4 @@
-//! Objects of the wrong type, kind by kind, and the messages about them.
+//! Tests of the messages about fields of a wrong type, kind by kind.
 
 use std::collections::BTreeMap;
 

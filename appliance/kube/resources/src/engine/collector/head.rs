@@ -77,7 +77,7 @@ impl Head {
         self.finalizers.iter().any(|one| one == finalizer)
     }
 
-    /// Returns true if `blockOwnerDeletion` is set in the reference to the uid `owner`.
+    /// Returns true if the object blocks the foreground deletion of the owner with the uid `owner`.
     pub fn blocks(&self, owner: &str) -> bool {
         let mut owners = self.owner_references.iter();
         owners.any(|one| one.uid == owner && one.block_owner_deletion == Some(true))

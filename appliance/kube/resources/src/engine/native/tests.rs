@@ -31,7 +31,7 @@ fn times_are_read_as_go_reads_them() {
     }
 }
 
-/// Expected messages recorded from kube-apiserver 1.35.
+/// Expected messages were recorded from kube-apiserver 1.35.
 #[test]
 fn what_go_cannot_read_is_told_in_its_words() {
     for (text, is_micro, why) in [

@@ -66,7 +66,7 @@ pub enum EventKind {
     Bookmark,
 }
 
-/// One event of a watch.
+/// Event of a watch, with its object parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchEvent {
     /// Type of the event.

@@ -1,4 +1,4 @@
-//! Server-side apply, and the field ownership after every kind of write.
+//! Tests of server-side apply, and of field ownership after every kind of write.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl Bench {
     }
 }
 
-/// Manager, operation, subresource and time of every entry.
+/// Returns manager, operation, subresource and time of every `managedFields` entry.
 fn entries(object: &Value) -> Vec<[&str; 4]> {
     let all = object["metadata"]["managedFields"].as_array();
     all.into_iter()

@@ -1,4 +1,4 @@
-//! Owners and dependents, namespaces and their contents, records and their expiry.
+//! Tests of the collector: owners and dependents, deletion of namespaces, expiry of records.
 
 mod late;
 
@@ -20,7 +20,7 @@ use super::{Bench, EVENTS, HARDWARE, NAMESPACES, SECRETS, TEMPLATES, bench, reas
 use crate::crds;
 use crate::status_error::{Reason, StatusError};
 
-/// A running collector task with its stop signal.
+/// Running collector task with its stop signal.
 struct Collecting {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,

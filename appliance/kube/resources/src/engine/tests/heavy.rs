@@ -1,4 +1,4 @@
-//! Heavy objects must not delay other writes for long.
+//! Tests that writes of heavy objects do not delay other writes for long.
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -10,7 +10,7 @@ use crate::engine::{Configuration, Patch, WriteOptions};
 use crate::status_error::Reason;
 
 const CONFIG_MAPS: &str = "/configmaps";
-/// Heavy objects that are applied concurrently.
+/// Number of heavy objects that are applied concurrently.
 const HEAVY: usize = 6;
 
 fn disks(count: usize) -> Value {

@@ -1,4 +1,4 @@
-//! Kinds that are added, changed and removed at run time, and versions of one kind.
+//! Tests of kinds that are added, changed and removed at run time, and of versions of one kind.
 
 mod changing;
 mod lossless;

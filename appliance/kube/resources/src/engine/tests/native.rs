@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds: values that clients can read back, and upstream's requirements.
+//! Tests of Kubernetes' own kinds: clients can read all stored values; upstream's rules hold.
 
 use serde_json::{Value, json};
 use store::Key;
@@ -16,7 +16,7 @@ impl Bench {
         self.create(LEASES, json!({ "metadata": { "name": name }, "spec": spec })).await
     }
 
-    /// Writes an object as an earlier release accepted it.
+    /// Stores an object that an earlier release accepted, without the present checks.
     async fn put(&self, resource: &str, name: &str, object: &Value) {
         let (key, value) = (Key::new(resource, "default", name), object.to_string().into_bytes());
         let written = self.engine.inner.store.write(move |txn| {
@@ -127,7 +127,7 @@ async fn a_revision_of_zero_is_none() {
     assert!(refused.message.contains("must be specified for an update"), "{}", refused.message);
 }
 
-/// Installers and charts bring definitions of other releases.
+/// Checks that definitions of other releases, as installers and charts write them, change nothing.
 #[tokio::test]
 async fn a_definition_of_another_age_applies_with_a_warning() {
     let bench = bench().await;

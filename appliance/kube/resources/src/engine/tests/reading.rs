@@ -29,7 +29,7 @@ fn names(list: &ObjectList) -> Vec<String> {
     list.items.iter().map(name).collect()
 }
 
-/// A continue token with arbitrary content.
+/// Returns a continue token with arbitrary content.
 struct Token(&'static str);
 
 impl Token {

@@ -1,4 +1,4 @@
-//! Behavior while the disk is nearly full.
+//! Tests of the engine while the disk is nearly full.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Values that no two objects of a kind may share.
+//! Tests of values that no two objects of a kind may share.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Messages to clients, word for word as a real API server returned them for the same requests.
+//! Tests that error messages are word for word those of a real API server for the same requests.
 
 use serde_json::{Value, json};
 

@@ -47,7 +47,7 @@ fn numbers() {
     }
 }
 
-/// Texts that a real API server accepts, and its messages for those it refuses.
+/// Tests of selectors that a real API server accepts, and of its messages for invalid selectors.
 #[test]
 fn the_grammar_is_upstreams() {
     for good in [

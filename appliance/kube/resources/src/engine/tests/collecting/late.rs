@@ -1,5 +1,5 @@
-//! An owner that is deleted before the collector has read the changes of its dependents. A survey
-//! reads one kind after another while objects are written, so it may find such an owner.
+//! Tests of an owner that is deleted before the collector has read its dependents: the initial read
+//! goes kind by kind, while objects are written.
 
 use serde_json::json;
 use store::{Key, Watch};

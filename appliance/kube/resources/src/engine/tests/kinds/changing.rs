@@ -1,4 +1,4 @@
-//! Effects of a kind's removal, and of a changed definition, on clients of the kind.
+//! Tests of the effects of a changed or removed definition on clients of the kind.
 
 use serde_json::{Value, json};
 use store::Key;

@@ -1,7 +1,7 @@
-//! Versions of a compiled-in kind are lossless: an object written in one served version and patched
-//! in another loses no field, at any depth.
+//! Tests that an object of a compiled-in kind, written in one served version and patched in
+//! another, loses no field at any depth.
 //!
-//! `LOSSLESS_SEED=n` runs one seed.
+//! Environment variable `LOSSLESS_SEED=n`: runs only the seed `n`.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::definition::ResourceDefinition;
 
 /// Number of random objects for each pair of versions.
 const SEEDS: u64 = 4;
-/// Maximum fields that one object may lose to rules beyond its schema, before it is written.
+/// Maximum fields that are removed from an object because of rules beyond its schema.
 const MAX_REFUSED: usize = 64;
-/// Texts for fields that do not accept arbitrary text.
+/// Valid texts for fields that do not accept arbitrary text.
 const SAMPLES: [&str; 9] = [
     "192.168.7.9",
     "192.168.7.0/24",
@@ -208,7 +208,7 @@ impl Pair<'_> {
         object
     }
 
-    /// Writes all changes a client of the other version makes without fields in spec and status.
+    /// Makes the writes of a client of the other version that change no field in spec and status.
     async fn patch(&self, name: &str) {
         let (engine, namespace) = (&self.bench.engine, self.namespace());
         let address = self.patcher.address();

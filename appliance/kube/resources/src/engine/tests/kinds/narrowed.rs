@@ -1,4 +1,5 @@
-//! Objects whose schema has lost a field, handled as in kube-apiserver 1.35.
+//! Tests of objects whose schema has lost a field. Expected results are those of kube-apiserver
+//! 1.35.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::definition::{ResourceDefinition, StoredForm};
 use crate::status_error::Reason;
 use crate::{Registry, StatusError, builtin};
 
-/// Writes to the object `a` of one kind.
+/// Writer of the object `a` of one kind.
 struct Writes<'a> {
     engine: &'a Engine,
     resource: &'a str,
@@ -71,8 +72,8 @@ impl Writes<'_> {
         self.apply(json!({ "status": status }), Part::Status, by("ctl")).await.unwrap();
     }
 
-    /// Repeats all writes that used to be refused or to lose fields. `gone` is the field that the
-    /// schema lost, and `kept` is a remaining one.
+    /// Makes all writes that an earlier release refused or that lost fields. `gone` is the field
+    /// that the schema lost; `kept` is a remaining field.
     async fn go_on(&self, kept: &str, status: Value) {
         let read = self.engine.get(self.resource, "default", "a").await.unwrap();
         assert_eq!(read["spec"], json!({ kept: "x" }));
@@ -150,7 +151,7 @@ async fn a_deleted_object_is_shown_without_the_field_that_its_kind_has_lost() {
     assert_eq!(text["spec"], json!({ "size": "x" }));
 }
 
-/// Hardware as in an older release, with a field that this release does not have.
+/// Returns a registry in which Hardware has a field of an older release, unknown to this release.
 fn older_hardware() -> Registry {
     let registry = builtin::registry().unwrap();
     let older = registry.all().iter().map(|one| {
