@@ -176,7 +176,8 @@ impl AuthLayer {
         }
     }
 
-    /// Returns the user of a token, and the `audiences` for which it is valid; else the reason.
+    /// Returns the user of a bearer token, and the members of `audiences` for which the token is
+    /// valid. The error is the reason for a refusal.
     pub(crate) async fn bearer(
         &self,
         token: &str,

@@ -56,7 +56,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum HTTP/2 streams that a client resets before the server has processed them (defense
 /// against rapid reset, CVE-2023-44487).
 const MAX_EARLY_RESETS: usize = 20;
-/// Maximum HTTP/2 streams of a connection that the server resets because of client errors.
+/// Maximum HTTP/2 streams reset because of client errors; above, the connection is closed.
 const MAX_ERROR_RESETS: usize = 1024;
 /// HTTP/2 receive windows in bytes, per stream and per connection.
 const STREAM_WINDOW: u32 = 256 * 1024;

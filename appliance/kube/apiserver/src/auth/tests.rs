@@ -1,4 +1,4 @@
-//! Tokens, keys and the first administrator.
+//! Tests of tokens, keys and the first administrator.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

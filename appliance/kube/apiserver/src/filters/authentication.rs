@@ -55,7 +55,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("Bearer ").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
-/// Replaces the caller's user by that of the impersonation headers; 403 without permission.
+/// Returns the caller with the user of the impersonation headers, or unchanged without such
+/// headers. 403 if the caller may not impersonate the user.
 pub(super) async fn impersonate(
     auth: &AuthLayer,
     caller: Caller,

@@ -1,5 +1,4 @@
-//! Parts of the documents that clients depend on. The tests with kubectl show that clients
-//! understand them.
+//! Tests of the parts of the documents on which clients depend; `tests/api` has tests with kubectl.
 
 use serde_json::{Value, json};
 

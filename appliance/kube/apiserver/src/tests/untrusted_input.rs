@@ -12,7 +12,7 @@ use crate::wire::{negotiate, path, query::Query};
 use resources::engine::Patch;
 use resources::{FieldSelector, JsonPath, LabelSelector, Registry, builtin};
 
-/// JSON of every type, nested a few levels, with keys and texts that have a meaning in the API.
+/// Strategy for JSON of every type, nested a few levels, with keys and texts of the API.
 fn values() -> impl Strategy<Value = Value> {
     let words = prop_oneof![
         Just(String::new()),

@@ -1,4 +1,4 @@
-//! Authentication and authorization of clients.
+//! Tests of authentication and authorization of clients.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Lines of the audit log for requests other than writes of objects.
+//! Tests of the audit log for requests other than writes of objects.
 
 use std::fs;
 use std::time::Instant;

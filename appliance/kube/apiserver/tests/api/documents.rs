@@ -1,4 +1,4 @@
-//! OpenAPI documents, and bodies that are not JSON.
+//! Tests of OpenAPI documents, and of bodies in other formats than JSON.
 
 use http::Response;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, IF_NONE_MATCH};

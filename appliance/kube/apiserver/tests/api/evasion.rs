@@ -1,5 +1,5 @@
-//! Ways to bypass authorization, all of which must fail: generated or other names than the checked
-//! one, clients that disconnect before the response, bodies of another form.
+//! Tests that attempts to bypass authorization fail: names that differ from the authorized name,
+//! clients that disconnect before the response, bodies of another format.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Lists, watches and deletes in every form that a client may request.
+//! Tests of lists, watches and deletes in every form that a client may request.
 
 use std::io::Read as _;
 

@@ -1,4 +1,5 @@
-//! Kinds at run time, versions, and field validation, as seen by kubectl and by a bare request.
+//! Tests of kinds added at run time, versions and field validation, with kubectl and with plain
+//! HTTP.
 
 use http::header::{CONTENT_TYPE, WARNING};
 use serde_json::{Value, json};
@@ -132,7 +133,7 @@ async fn clients_are_told_of_fields_and_versions() {
     server.stop().await;
 }
 
-/// A manager that applies a Scale owns the replicas and no other field.
+/// Checks that a manager that applies a Scale owns only the replica field.
 async fn applied_scales(client: &mut Client) {
     let apply = [(CONTENT_TYPE, "application/apply-patch+yaml")];
     let scale = |manager: &str, more: &str| format!("{CREWS}/a/scale?fieldManager={manager}{more}");

@@ -1,4 +1,4 @@
-//! Commands that a user types, with real kubectl.
+//! Tests of a user's commands, with real kubectl.
 
 use std::process::Stdio;
 
@@ -118,7 +118,7 @@ impl Server {
     }
 }
 
-/// Cells of a table, for comparison independent of spaces.
+/// Returns the cells of a printed table, without the spaces between columns.
 fn cells(table: &str) -> Vec<Vec<&str>> {
     table.lines().map(|line| line.split_whitespace().collect()).collect()
 }

@@ -1,4 +1,4 @@
-//! One client, greedy or slow, must not block the others.
+//! Tests that a client with many or slow requests does not block other clients.
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -112,7 +112,7 @@ async fn a_client_with_its_share_taken_is_told_to_wait_and_others_are_not() {
     server.stop().await;
 }
 
-/// Watches, each with the connection that it needs.
+/// Opened watches, each with its connection.
 type Watches = Vec<(Incoming, SendRequest<Body>)>;
 
 /// Opens as many watches as one connection may have.
@@ -196,7 +196,7 @@ async fn stranger(server: &Server) -> TcpStream {
     socket.connect(server.address().parse().unwrap()).await.unwrap()
 }
 
-/// The clients reopen every connection as soon as it is closed, and send nothing.
+/// Checks that clients which send no data and reopen closed connections do not block new clients.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_who_come_again_and_again_keep_no_newcomer_out() {
     let server = Server::start().await;

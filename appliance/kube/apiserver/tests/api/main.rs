@@ -1,4 +1,4 @@
-//! The API as clients use it: real TLS on the loopback, real kubectl.
+//! Tests of the API with real clients: TLS on the loopback interface, kubectl.
 
 #![allow(clippy::unwrap_used)] // the helpers beside the tests are test code too
 

@@ -1,5 +1,5 @@
-//! Unread responses and unfinished requests are counted by bytes and limited; other clients are
-//! served meanwhile.
+//! Tests that the bytes of unread responses and unfinished requests are limited, and that other
+//! clients are served meanwhile.
 
 use std::convert::Infallible;
 use std::io::Read as _;

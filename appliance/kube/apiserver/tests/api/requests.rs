@@ -1,4 +1,4 @@
-//! Requests and responses on the wire, byte by byte where kubectl does not show them.
+//! Tests of HTTP requests and responses, byte by byte where kubectl hides details.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::server::{PATIENCE, Server};
 
 pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 
-/// One HTTP/1.1 connection that trusts only the server's own authority.
+/// HTTP/1.1 client connection that trusts only the server's own CA.
 pub struct Client {
     sender: http1::SendRequest<Full<Bytes>>,
     /// Token for every request without its own credentials.
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// Opens a TLS connection that trusts only the server's own authority.
+/// Opens a TLS connection that trusts only the server's own CA.
 pub async fn secure(
     server: &Server,
     certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,

@@ -1,4 +1,4 @@
-//! A separate server for each test.
+//! Server for tests; each test starts its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// A running server and its state.
+/// Running server with its state directory.
 pub struct Server {
     pub engine: Engine,
     pub store: Store,
@@ -92,8 +92,8 @@ impl Server {
         self.folder().join("state")
     }
 
-    /// Stops the server; fails if it does not stop within its own grace period. The state remains
-    /// until the returned folder is dropped.
+    /// Stops the server; panics if the server does not stop within its grace period. Returns the
+    /// state directory, which is removed on drop.
     pub async fn stop(self) -> TempDir {
         self.collector.abort();
         self.cleanup.abort();

@@ -1,4 +1,4 @@
-//! Watches as WebSockets, which clients based on fabric8 request first.
+//! Tests of watches over WebSocket, which clients based on fabric8 request first.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,4 +1,4 @@
-//! Secrets that the box fills with tokens.
+//! Tests of Secrets into which the box writes tokens.
 
 use serde_json::json;
 

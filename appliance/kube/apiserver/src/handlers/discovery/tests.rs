@@ -1,4 +1,4 @@
-//! Both forms, and their selection by the Accept header.
+//! Tests of both discovery forms, and of their selection by the Accept header.
 
 use axum::response::Response;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};

@@ -1,4 +1,4 @@
-//! Values survive a conversion to YAML and back.
+//! Tests that a value is equal after conversion to YAML and back.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Queries in the forms that clients send.
+//! Tests of queries in the forms that clients send.
 
 use std::time::Duration;
 
