@@ -1,4 +1,4 @@
-//! The examples in the appendices of both RFCs, and protection against harmful patches.
+//! Tests with the examples of both RFCs' appendices, and with patches that need too many resources.
 
 use super::Patch;
 use crate::error::Reason;

@@ -12,7 +12,7 @@ pub(super) enum Strategy {
     Union,
 }
 
-/// Lists in a pod specification, at any path, with their merge keys.
+/// Paths of lists in a pod specification, with their merge keys.
 const POD_SPEC: [(&str, &str); 18] = [
     ("containers", "name"),
     ("containers.env", "name"),
@@ -37,7 +37,7 @@ const POD_SPEC: [(&str, &str); 18] = [
 /// Path prefix of init containers, whose lists have the same merge keys as those of containers.
 const CONTAINER_LISTS: &str = "initContainers.";
 
-/// Other lists: kind, path and merge key.
+/// Lists outside pod specifications: kind, path and merge key.
 const KINDS: [(&str, &str, &str); 22] = [
     ("APIService", "status.conditions", "type"),
     ("CSINode", "spec.drivers", "name"),

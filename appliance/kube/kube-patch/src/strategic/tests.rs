@@ -1,5 +1,5 @@
-//! The rules as a table. The expected results are those of a real API server, except for its
-//! internal errors, which are refusals here.
+//! Table of patches. Expected results are those of a real API server; where it returns an internal
+//! error, this crate refuses the patch.
 
 use std::time::Duration;
 
