@@ -1,4 +1,4 @@
-//! Roles, escalation, aggregation and the default roles.
+//! Tests of roles, escalation, aggregation and the default roles.
 
 use std::time::Duration;
 
@@ -218,7 +218,7 @@ fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
-/// Default roles with the aggregated ones filled in, as on a running box.
+/// Returns the default roles with computed aggregated roles, as on a running box.
 fn shipped() -> Roles {
     let mut all = bootstrap::cluster_roles();
     for _ in 0..3 {

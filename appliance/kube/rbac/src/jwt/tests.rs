@@ -1,4 +1,4 @@
-//! Claims and their limits. The code that creates signatures has the signature tests.
+//! Tests of claims and their limits. The tests of signatures are in `apiserver`.
 
 use base64::Engine as _;
 use jiff::Timestamp;

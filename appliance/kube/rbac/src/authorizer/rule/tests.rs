@@ -1,4 +1,4 @@
-//! Actions that one rule allows, and comparison of rules.
+//! Tests of the actions that a rule allows, and of the comparison of rules.
 
 use serde_json::{Value, json};
 
