@@ -1,4 +1,4 @@
-//! Hand-written bodies; the comparison with Kubernetes' own encoder is in `tests/peers`.
+//! Tests with hand-written bodies. `tests/peers` compares bodies with Kubernetes' own encoder.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
