@@ -1,4 +1,4 @@
-//! Bodies, compared with the results of other parsers.
+//! Tests of bodies, compared with the results of other parsers.
 
 use serde_json::{Value, json};
 
