@@ -33,7 +33,7 @@ pub const MAX_EVENTS: usize = 1000;
 
 /// Returns the registry of every compiled-in kind.
 ///
-/// Returns an error only if two definitions collide; a test proves that none do.
+/// Returns an error if two definitions have the same resource or kind, which a test excludes.
 pub fn registry() -> Result<Registry, Duplicate> {
     Registry::new(definitions())
 }
@@ -43,7 +43,7 @@ pub fn registry() -> Result<Registry, Duplicate> {
 /// for production.
 ///
 /// # Errors
-/// Returns an error only if two definitions collide; a test proves that none do.
+/// Returns an error if two definitions have the same resource or kind, which a test excludes.
 #[doc(hidden)]
 pub fn conformance() -> Result<Registry, Duplicate> {
     let mut all = definitions();

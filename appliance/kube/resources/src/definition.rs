@@ -133,7 +133,7 @@ pub struct ResourceDefinition {
     pub merging: Merging,
     /// Columns of `kubectl get`, in order, the name column included.
     pub columns: Vec<Column>,
-    /// Dotted paths a field selector may name, in addition to `metadata.name` and
+    /// Dotted paths that field selectors may contain, in addition to `metadata.name` and
     /// `metadata.namespace`.
     pub selectable_fields: Vec<String>,
     /// Resource under which objects are stored, such as `/events`; `None` for this resource.
@@ -150,7 +150,7 @@ pub struct ResourceDefinition {
     pub returns_deleted: bool,
     /// True if the kind is being deleted: its objects can be read and deleted, not created.
     pub terminating: bool,
-    /// True if objects of this kind define kinds (CustomResourceDefinition).
+    /// True for the kind CustomResourceDefinition, whose objects define kinds.
     pub defines_kinds: bool,
     /// True for the kind Namespace.
     pub is_namespace: bool,
@@ -240,7 +240,7 @@ impl ResourceDefinition {
         }
     }
 
-    /// Returns the kind with its group.
+    /// Returns the kind and its API group, for messages.
     pub fn group_kind(&self) -> GroupKind<'_> {
         GroupKind { group: &self.group, kind: &self.kind }
     }

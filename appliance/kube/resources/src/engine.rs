@@ -157,7 +157,7 @@ impl Engine {
     /// `default` and `kube-system`. Call once at start, before serving.
     ///
     /// # Errors
-    /// Returns store errors.
+    /// Returns an error if the store cannot be read or written.
     pub async fn ensure_permanent(&self) -> Result<(), StatusError> {
         for definition in self.registry().resources() {
             for name in &definition.permanent {
@@ -240,7 +240,7 @@ impl Engine {
         self.inner.clock.as_ref()
     }
 
-    /// Returns one object in served form.
+    /// Returns the object `name` in served form.
     ///
     /// # Errors
     /// 404 if the object does not exist.
@@ -259,7 +259,8 @@ impl Engine {
         }
     }
 
-    /// Finds the definition and checks that the namespace fits its scope.
+    /// Returns the definition and the namespace; 400 if the namespace does not fit the kind's
+    /// scope.
     fn place(&self, resource: &str, namespace: &str) -> Result<Place, StatusError> {
         let registry = self.registry();
         let definition = registry.by_id(resource).ok_or_else(StatusError::no_such_resource)?;

@@ -14,7 +14,7 @@ use crate::status_error::{Reason, StatusError};
 pub use warnings::{MAX_WARNINGS, Warnings};
 
 /// Maximum size of an object that a client may write, in bytes of compact JSON; also the largest
-/// request body. The box's own additions may exceed it, up to [`store::MAX_VALUE_BYTES`].
+/// request body. The box's own additions may exceed this limit, up to [`store::MAX_VALUE_BYTES`].
 pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
 /// Maximum nesting depth of a stored object: the limit of patches.

@@ -21,7 +21,7 @@ fn resource(plural: &str) -> String {
 /// roles and bindings, and computes aggregated roles. Call at start, before serving.
 ///
 /// # Errors
-/// Returns store errors.
+/// Returns an error if the store cannot be read or written.
 pub async fn ensure(engine: &Engine) -> Result<(), StatusError> {
     let shipped = [
         (resource("clusterroles"), bootstrap::cluster_roles()),

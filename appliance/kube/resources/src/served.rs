@@ -62,7 +62,7 @@ pub struct Resource<'a> {
     pub parts: Vec<Resource<'a>>,
 }
 
-/// A kind with its group and version, which may differ from those of its resource.
+/// Kind with its group and version, which may differ from group and version of the resource.
 #[derive(Clone, Copy)]
 pub struct Kind<'a> {
     /// API group of the kind; empty for core.

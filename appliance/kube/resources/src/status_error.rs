@@ -20,15 +20,15 @@ const MAX_SHOWN: usize = 64 * 1024;
 pub enum Reason {
     /// The request is invalid: bad JSON, bad selector, namespace mismatch.
     BadRequest,
-    /// The token is missing or unknown.
+    /// No valid credential was sent.
     Unauthorized,
-    /// The box has no owner yet. Not a Kubernetes reason.
+    /// The box has no owner yet. This reason does not exist in Kubernetes.
     Unclaimed,
     /// The authenticated caller has no permission.
     Forbidden,
     /// The object or the kind does not exist.
     NotFound,
-    /// The name of a new object is taken.
+    /// An object with the name of a new object already exists.
     AlreadyExists,
     /// The resourceVersion is stale, or a precondition failed.
     Conflict,
@@ -127,7 +127,7 @@ impl StatusError {
         Self { reason, message: message.into(), details: Box::default() }
     }
 
-    /// Returns 400 with a message.
+    /// Returns 400 with the message `message`.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Reason::BadRequest, message)
     }

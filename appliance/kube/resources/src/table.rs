@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::definition::json_path::printed;
 use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
 
-/// Object part that a row carries beside its cells (`includeObject`).
+/// Part of the object that a row contains in addition to its cells (`includeObject`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RowObject {
     /// Only the object's metadata.
@@ -23,7 +23,7 @@ pub enum RowObject {
 pub struct Style {
     /// `apiVersion` of the Table, such as `meta.k8s.io/v1`.
     pub api_version: &'static str,
-    /// Object part that each row carries.
+    /// Part of the object that each row contains.
     pub row: RowObject,
     /// False for later events of a watch, because the client already has the columns.
     pub with_columns: bool,

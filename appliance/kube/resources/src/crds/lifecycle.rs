@@ -76,7 +76,7 @@ pub fn mark(
 /// Accepts waiting definitions whose requested names have become free, the oldest first.
 ///
 /// # Errors
-/// Returns store errors unchanged.
+/// Returns an error if the definitions cannot be read from the store.
 pub fn release(
     txn: &mut Txn<'_>,
     definition: &ResourceDefinition,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// A value of an object that no other object of its kind may have, in any namespace.
+/// Value that no other object of the same kind may have, in any namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UniqueValue {
     /// Category within which values must differ, such as `MAC address`; shown in messages.

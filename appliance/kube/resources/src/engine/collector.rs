@@ -53,8 +53,7 @@ pub(super) enum Work {
     Beginning(String),
 }
 
-/// Task that deletes dependents without owners, contents of terminating namespaces and expired
-/// records.
+/// Task that does the garbage collection; run with [`Self::run`].
 pub struct Collector {
     engine: Engine,
     /// Default objects of every namespace, each with its resource.
@@ -73,8 +72,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Makes a collector for `engine`. `defaults` are objects that every namespace gets, each with
-    /// its resource (`/serviceaccounts`).
+    /// Makes a collector for `engine`. `defaults` are objects to create in every namespace, each
+    /// with its resource (`/serviceaccounts`).
     pub fn new(engine: Engine, defaults: Vec<(String, Value)>) -> Self {
         Self {
             engine,

@@ -29,7 +29,7 @@ pub struct FieldValidation {
     pub strictness: Strictness,
     /// Mistakes found by the body parser, such as `duplicate field "spec.x"`.
     pub found: Vec<String>,
-    /// Warnings for the client, which the write adds to.
+    /// Collector for warnings of this write, which the caller sends to the client.
     pub warnings: Warnings,
 }
 

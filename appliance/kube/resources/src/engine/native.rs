@@ -37,7 +37,8 @@ impl Form {
         }
     }
 
-    /// Returns the value as Go writes it; `None` if unchanged, or for another check to refuse.
+    /// Returns the value as Go writes it; `None` if the value stays. The error is Go's type name or
+    /// message for an invalid value.
     fn canonical(self, value: &Value) -> Result<Option<Value>, String> {
         match (self, value) {
             (Self::Time | Self::MicroTime, Value::String(text)) => {

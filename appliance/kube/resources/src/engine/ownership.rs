@@ -22,7 +22,7 @@ pub const MAX_MANAGER: usize = 128;
 /// Maximum bytes of a subresource's name in a `managedFields` entry (Kubernetes' limit).
 const MAX_SUBRESOURCE: usize = 256;
 
-/// Data by which one write updates field ownership.
+/// Data of one write for the update of field ownership (`managedFields`).
 pub(in crate::engine) struct Ownership {
     api_version: String,
     kind: String,

@@ -10,7 +10,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Decodes a base64 text.
+/// Decodes base64 text; line breaks are ignored, as in Go.
 ///
 /// # Errors
 /// Returns the offset at which Go's decoder rejects the text.

@@ -149,7 +149,7 @@ fn head_of(txn: &Txn<'_>, key: &Key) -> Result<Option<Head>, StatusError> {
     Ok(stored.and_then(|stored| Head::read(&stored.value)))
 }
 
-/// Returns if an object has dependents, and if any dependent waits for its own dependents.
+/// Returns the state of an object's dependents, given their keys.
 fn look_below(txn: &Txn<'_>, dependents: &[Key]) -> Result<DependentState, StatusError> {
     let mut below = DependentState::Nothing;
     for key in dependents {
@@ -218,7 +218,7 @@ fn delete(
     }
 }
 
-/// Removes the owner references for which `keep` returns false; its arguments are position and uid.
+/// Removes the owner references for which `keep`, called with position and uid, returns false.
 fn forget_owners(
     txn: &mut Txn<'_>,
     place: &Place,

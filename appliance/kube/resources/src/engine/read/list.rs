@@ -51,7 +51,7 @@ pub struct ListOptions {
     pub revision: RevisionMatch,
 }
 
-/// A list, or one page of a list.
+/// List of objects, or one page of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObjectList {
     /// Revision from which a watch can continue.

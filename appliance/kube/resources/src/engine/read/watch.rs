@@ -1,4 +1,4 @@
-//! Watches: changes of objects, filtered by the selectors of the watch.
+//! Watches, which report changes of objects that match the watch's selectors.
 
 mod initial;
 

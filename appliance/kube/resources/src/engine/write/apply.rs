@@ -26,8 +26,8 @@ impl Engine {
     /// Applies a configuration; creates a missing object. A field that the manager in `options`
     /// owned and now omits is removed, unless another manager owns it too.
     ///
-    /// Errors: 409 with a cause for each changed field that another manager owns; the errors of
-    /// [`Self::create`] and [`Self::patch`].
+    /// Returns 409 with a cause for each changed field that another manager owns, or an error of
+    /// [`Self::create`] or [`Self::patch`].
     pub async fn apply(
         &self,
         resource: &str,

@@ -40,7 +40,8 @@ impl Engine {
     /// Replaces an object. `metadata.resourceVersion`, if set, must be the stored object's.
     ///
     /// # Errors
-    /// 409 for an outdated resourceVersion, 404 for a missing, 422 or 400 for an invalid object.
+    /// 409 for an outdated resourceVersion, 404 for a missing object, 422 or 400 for an invalid
+    /// object.
     pub async fn update(
         &self,
         resource: &str,
@@ -269,7 +270,7 @@ fn registry_key(place: &Place, name: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-/// Returns `old` with the written part replaced by that of `new`.
+/// Returns `old` with the part `part` replaced by the same part of `new`.
 fn take_part(place: &Place, old: &Value, new: Value, part: Part) -> Value {
     let definition = place.definition.as_ref();
     match part {
