@@ -36,11 +36,11 @@ use resources::engine::Engine;
 use resources::{Reason, StatusError};
 pub(crate) use seat::Seat;
 
-/// Maximum concurrent reads, in total and per client.
+/// Maximum concurrent reads, in total and per client; above the limit, 429.
 pub const READS: Limits = Limits { total: 400, each: 200 };
-/// Maximum concurrent writes, in total and per client.
+/// Maximum concurrent writes, in total and per client; above the limit, 429.
 pub const WRITES: Limits = Limits { total: 200, each: 100 };
-/// Maximum concurrent watches, in total and per client.
+/// Maximum concurrent watches, in total and per client; above the limit, 429.
 pub const WATCHES: Limits = Limits { total: 2500, each: 1500 };
 
 const MIB: usize = 1024 * 1024;
@@ -59,7 +59,7 @@ pub struct AuthConfig {
     owned: Option<Owned>,
 }
 
-/// Function that returns true if the box has an owner.
+/// Function that returns true if an owner has claimed the box.
 type Owned = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Message to an unauthenticated client while the box has no owner.

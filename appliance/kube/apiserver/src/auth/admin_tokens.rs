@@ -53,7 +53,8 @@ pub struct AdminTokens {
 }
 
 impl AdminTokens {
-    /// Makes a manager of the token file in `state` and of `known`. `url` is the box's own.
+    /// Makes a manager of the token file in `state` and of the tokens in `known`. `url` is the
+    /// box's own URL, for kubeconfigs.
     pub fn new(state: PathBuf, pki: &Pki, url: &str, known: Authenticator) -> Self {
         let (ca_pem, changing) = (pki.ca_pem().to_owned(), Mutex::default());
         Self { state, ca_pem, url: url.to_owned(), known, changing }
@@ -64,8 +65,8 @@ impl AdminTokens {
         self.known.all().into_iter().map(|(hash, user)| info(&hash, user)).collect()
     }
 
-    /// Replaces the token of the user `admin`; older ones become invalid. Writes the kubeconfig to
-    /// `STATE/admin.kubeconfig` and returns its text. Blocks on disk writes.
+    /// Replaces the token of the user `admin`; its older tokens become invalid. Writes the
+    /// kubeconfig to `STATE/admin.kubeconfig` and returns its text. Blocks on disk writes.
     ///
     /// # Errors
     /// Returns an error if a file cannot be read or written. The old token then stays valid.

@@ -185,7 +185,8 @@ impl TokenSecrets {
         self.accounts.issue(&Claims::new(bound, audiences, id, now, MAX_SECONDS))
     }
 
-    /// Returns the patch of `secret` with its data. The patch fails if the Secret has changed.
+    /// Returns the patch that writes CA certificate, namespace and `token` into `secret`. The patch
+    /// fails if the Secret has changed.
     fn filled(&self, secret: &Value, account: &Value, token: Option<&str>) -> Value {
         let mut data = json!({
             "ca.crt": STANDARD.encode(&self.ca_pem),

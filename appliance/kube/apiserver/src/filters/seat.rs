@@ -19,7 +19,7 @@ struct SeatedBody {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seat(Arc<Mutex<Option<Share>>>);
 
-/// Keeps `share` until the response body, or the [`Seat`] in the response, is dropped.
+/// Keeps the slot `share` until the response body, or the response's [`Seat`], is dropped.
 pub(super) fn hold(response: Response, share: Option<Share>) -> Response {
     if let Some(Seat(seat)) = response.extensions().get::<Seat>().cloned() {
         *seat.lock().unwrap_or_else(PoisonError::into_inner) = share;

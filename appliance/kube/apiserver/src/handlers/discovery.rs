@@ -1,5 +1,5 @@
 //! Discovery documents: the legacy documents, which every client can read, and the aggregated
-//! documents, each of which lists all resources.
+//! documents (all groups, versions and resources in one).
 //!
 //! The Accept header selects the form (k8s.io/apiserver, `pkg/endpoints/discovery/aggregated`). The
 //! aggregated form must have exactly the requested version; in any other version, the client finds

@@ -78,7 +78,7 @@ pub(super) fn add(schemas: &mut Schemas, resource: &Resource<'_>) {
     schemas.all.insert(list_name(resource.kind, definition), schema);
 }
 
-/// Returns the schema's name of a kind's list.
+/// Returns the schema's name of a kind's list, such as `…HardwareList`.
 pub(super) fn list_name(kind: Kind<'_>, definition: &ResourceDefinition) -> String {
     let name = name(kind);
     let package = name.strip_suffix(kind.name).unwrap_or_default();

@@ -57,7 +57,7 @@ struct Reading {
     /// Path of the value that is being decoded.
     path: String,
     duplicates: Vec<String>,
-    /// Number of values that are still permitted.
+    /// Number of values that may still be decoded, of [`MAX_VALUES`].
     left: usize,
 }
 

@@ -30,7 +30,7 @@ pub enum Opcode {
     Pong = 10,
 }
 
-/// A frame from a client.
+/// Frame from a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
     /// Ping; the response must contain the same bytes.

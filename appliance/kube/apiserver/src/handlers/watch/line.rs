@@ -49,7 +49,7 @@ struct State {
     line: Option<Line>,
     reader: Option<Waker>,
     is_wanted: bool,
-    /// Number of pieces taken so far.
+    /// Number of pieces that the reader has taken so far.
     pieces: u64,
     end: Option<End>,
     reader_has_gone: bool,
