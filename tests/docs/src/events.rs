@@ -82,7 +82,7 @@ const GROUPS: &[Group] = &[
             ("Waiting", "Another workflow of the machine is ahead; it is named."),
             ("Retrying", "The next attempt starts after a wait."),
             ("Paused", "No new action starts."),
-            ("Cancelled", "The workflow was cancelled."),
+            ("Cancelled", "The workflow was canceled."),
             ("Unreachable", "Agent and BMC are silent, or no agent at all reports."),
             ("TemplateRenderedSuccess", "The Template was rendered, or the cause why not."),
             ("BootJobComplete", "The Job that boots the machine is complete."),

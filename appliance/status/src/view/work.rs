@@ -116,7 +116,7 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
         }
         Some(action) => format!("{} failed", action.name),
         None if ended.reason == "BootFailed" => "The boot failed".to_owned(),
-        None if ended.reason == "Cancelled" => format!("Workflow {name} was cancelled"),
+        None if ended.reason == "Cancelled" => format!("Workflow {name} was canceled"),
         None if status.state == State::Timeout => format!("Workflow {name} timed out"),
         None => format!("Workflow {name} failed"),
     };

@@ -202,7 +202,7 @@ fn an_image_is_stopped_half_way_and_begun_again() {
     let view = lab.wait_workflow(&workflow, "to end", SMALL, WorkflowView::ended).unwrap();
     assert_eq!(view.state(), "FAILED");
     assert_eq!(view.action("reboot"), "PENDING", "nothing after it ran");
-    assert!(lab.story("nuc1").unwrap().contains("cancelled"), "{}", lab.story("nuc1").unwrap());
+    assert!(lab.story("nuc1").unwrap().contains("canceled"), "{}", lab.story("nuc1").unwrap());
 
     drop(server.take());
     let (_fast, _) = bad_server(&lab, &[]);

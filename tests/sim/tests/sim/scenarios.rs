@@ -46,7 +46,7 @@ fn a_cancelled_image_is_stopped_and_begun_again() {
         let view = stage.until(0, "over", |it| it.status.state.ended()).await;
         let ended = view.status.ended.clone().unwrap();
         assert_eq!((view.status.state, ended.reason.as_str()), (State::Failed, "Cancelled"));
-        assert!(action(&view, "image").message.contains("cancelled"));
+        assert!(action(&view, "image").message.contains("canceled"));
         assert_eq!(action(&view, "image").state, ActionState::Failed);
         for later in ["write", "leave"] {
             assert_eq!(action(&view, later).state, ActionState::Pending, "nothing after it ran");
