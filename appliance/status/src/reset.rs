@@ -117,7 +117,7 @@ impl ErasureSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BoxActionRequest {
-    /// Requested action.
+    /// Action that the person requested.
     pub level: BoxAction,
     /// Name of the box as the person typed it; required for a factory reset only.
     #[serde(default)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SettingsReport {
-    /// Text of `box.toml`.
+    /// Text of the file `box.toml`.
     pub text: String,
     /// Checksum of the text. A change sends it in `If-Match` and fails if the text has changed.
     pub sum: String,

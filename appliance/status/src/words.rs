@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Tone {
     /// Idle: no work is in progress, and no action is necessary.
     Quiet,
-    /// Work in progress.
+    /// Work is in progress.
     Busy,
     /// Waiting for an event or for a person.
     Waiting,
@@ -36,7 +36,7 @@ pub enum Shape {
     DottedRing,
     /// Filled dot: ready for work.
     FilledDot,
-    /// Half-filled dot: waiting.
+    /// Half-filled dot: waiting for something.
     HalfDot,
     /// Triangle: booting or starting.
     Triangle,
@@ -54,7 +54,7 @@ pub enum Shape {
     Ring,
     /// Two bars: paused by a person.
     Bars,
-    /// Minus: being removed.
+    /// Minus sign: being removed.
     Minus,
 }
 

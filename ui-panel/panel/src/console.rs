@@ -26,11 +26,11 @@ pub enum Key {
     Function(u8),
     /// Key of a printable character.
     Char(char),
-    /// Cursor key up.
+    /// Cursor key up: previous entry.
     Up,
-    /// Cursor key down.
+    /// Cursor key down: next entry.
     Down,
-    /// Key Enter: confirms.
+    /// Key Enter: confirms the entry.
     Enter,
     /// Key Escape: goes back.
     Escape,

@@ -19,7 +19,7 @@ use embedded_graphics::prelude::{Point, Primitive, Size};
 use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Baseline, Text};
 
-/// Image in memory.
+/// Image in memory, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet<C> {
     size: Size,

@@ -118,7 +118,7 @@ pub struct Panel {
 /// Data that a screen needs in addition to the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
-    /// Page to show.
+    /// Page that is shown.
     pub page: Page,
     /// Kind of the screen.
     pub kind: Kind,

@@ -27,7 +27,7 @@ impl Bar {
         Bar { bar, steps: Steps::default() }
     }
 
-    /// Shows the progress.
+    /// Shows the progress on the terminal.
     pub fn show(&mut self, progress: &Progress) {
         match &self.bar {
             Some(bar) => bar.set_message(format!("{}  {}", gauge(progress), progress.line())),

@@ -76,7 +76,7 @@ pub enum Kind {
 /// Multiplicity of a field: single value, list or map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Single value.
+    /// Field with a single value.
     One,
     /// List of any number of values.
     List,

@@ -126,7 +126,7 @@ mod tests {
         let hold = ["1.5.0".to_owned()];
         assert!(held("1.5.1", &hold).is_ok() && held("1.5.0", &[]).is_ok());
         let message = held("1.5.0", &hold).unwrap_err().to_string();
-        assert!(message.starts_with("the release 1.5.0 is held: "), "{message}");
+        assert!(message.starts_with("the release 1.5.0 is blocked"), "{message}");
     }
 
     #[test]

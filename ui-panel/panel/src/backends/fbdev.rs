@@ -94,7 +94,7 @@ impl Geometry {
     }
 }
 
-/// Open framebuffer device.
+/// Framebuffer device of Linux, opened.
 #[derive(Debug)]
 pub struct Framebuffer {
     device: File,

@@ -65,7 +65,7 @@ impl Action {
     }
 }
 
-/// Machine to switch.
+/// Machine whose power is switched.
 struct Target {
     /// Name of the machine in messages.
     name: String,

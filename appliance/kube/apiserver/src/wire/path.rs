@@ -47,7 +47,7 @@ pub enum Target {
     Resource(ResourcePath),
 }
 
-/// Parsed path `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/SUBRESOURCE]]`.
+/// Path of a request: `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/SUBRESOURCE]]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourcePath {
     /// API group, empty for core.

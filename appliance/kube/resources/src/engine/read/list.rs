@@ -26,7 +26,7 @@ use crate::status_error::{Reason, StatusError, failed};
 /// Required revision of a list (`resourceVersionMatch`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RevisionMatch {
-    /// The newest state.
+    /// The newest committed state.
     #[default]
     Newest,
     /// Any state at or after the revision. The engine returns the newest state; a future revision
