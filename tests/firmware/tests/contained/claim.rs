@@ -57,7 +57,7 @@ fn a_fresh_box_is_claimed_on_its_page_once() {
         curl.args(["--data-urlencode", &field]);
     }
     let page = run(&mut curl).unwrap();
-    assert!(page.contains("has an owner already"), "{page}");
+    assert!(page.contains("already has an owner"), "{page}");
     drop(machine);
     lab.succeed();
 }
