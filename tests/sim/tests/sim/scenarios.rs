@@ -82,6 +82,10 @@ fn a_cancelled_workflow_starts_over() {
         stage.until(0, "in its second task", seeded).await;
         stage.cancel(0);
         stage.until(0, "over", |it| it.status.state.ended()).await;
+        // The cancellation may come as the machine leaves for what was installed. Then its agent is
+        // gone, and the retry has to switch it on again.
+        stage.pass(HEARD).await;
+        let has_left = stage.story(0) == "runs what was installed";
         let before = names(stage).len();
         stage.retry(0, RetryFrom::Start);
         let view = stage.until(0, "done", |it| it.status.state == State::Success).await;
@@ -89,7 +93,7 @@ fn a_cancelled_workflow_starts_over() {
         assert_eq!(names(stage)[before..], ["image", "again", "seed", "user", "leave"]);
         stage.pass(STARTED).await;
         assert_eq!(stage.story(0), "runs what was installed");
-        assert_eq!(stage.switched_on(0), 1);
+        assert_eq!(stage.switched_on(0), 1 + usize::from(has_left));
     });
 }
 
