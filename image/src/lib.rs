@@ -135,7 +135,7 @@ pub enum Error {
         size: usize,
     },
     /// The zstd library failed to compress.
-    #[error("cannot compress")]
+    #[error("cannot compress with zstd")]
     Compress {
         /// Error of the zstd library.
         #[source]

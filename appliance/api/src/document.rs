@@ -130,7 +130,10 @@ pub fn parse_with_warnings(text: &str) -> Result<(Document, Vec<String>), Docume
 /// (`{{…}}`) are unknown and count as correct.
 pub fn lint(template: &str) -> Lint {
     let Some(skeleton) = skeleton::of(template) else {
-        return Lint { unread: Some("an action has no end".to_owned()), ..Lint::default() };
+        return Lint {
+            unread: Some("a template action has no closing }}".to_owned()),
+            ..Lint::default()
+        };
     };
     let tree = match tree::read(&skeleton, DuplicateKeys::KeepBoth) {
         Ok(tree) => tree,

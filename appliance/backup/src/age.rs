@@ -136,7 +136,7 @@ impl<R: BufRead> Read for Decryptor<R> {
 
 fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
-    let none = |_| Error::Io { attempt: "encrypt", source: io::Error::other("no randomness") };
+    let none = |_| Error::Io { attempt: "encrypt", source: io::Error::other("no random bytes") };
     rand::fill(&mut bytes).map_err(none)?;
     Ok(bytes)
 }

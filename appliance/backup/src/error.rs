@@ -51,7 +51,7 @@ pub enum Error {
         limit: String,
     },
     /// Decryption would take more memory than the reader allows.
-    #[error("this backup was encrypted with work factor {found}; the limit of a box is {known}")]
+    #[error("this backup has the scrypt work factor {found}; the limit of a box is {known}")]
     TooCostly {
         /// Base-2 logarithm of scrypt's N, from the file.
         found: u8,
@@ -97,13 +97,14 @@ impl Hint for Error {
             }
             Self::Newer { .. } => "update this box first (`tinbox update apply`), then try again",
             Self::WrongPassphrase => {
-                "use the passphrase that was set when the backup was made, not the box's own"
+                "use the passphrase that was set when the backup was made, not the passphrase of \
+                 the owner"
             }
             Self::WrongIdentity { .. } => "give the secret key of one of these public keys",
-            Self::KeyNeeded { .. } => "give it with --passphrase-file",
-            Self::Truncated | Self::Damaged { .. } => "copy it again from its original place",
+            Self::KeyNeeded { .. } => "give this passphrase or secret key with --passphrase-file",
+            Self::Truncated | Self::Damaged { .. } => "copy the backup again from the original",
             Self::TooCostly { .. } => {
-                "decrypt it with age on a larger machine and encrypt it again"
+                "decrypt the backup with age on a machine with more memory, and encrypt it again"
             }
             Self::Recipient { .. } => "`age-keygen -y FILE` shows the public key of a secret key",
             Self::TooLarge { .. } | Self::Passphrase | Self::Unkept { .. } | Self::Io { .. } => {

@@ -158,7 +158,7 @@ fn size_from<'a, D: Deserializer<'a>>(from: D) -> Result<u64, D::Error> {
 
 fn is_above(needs: &str, own: &str) -> Result<bool, Error> {
     let wanted = Version::parse(needs)
-        .map_err(|error| Error::damaged(format!("it needs the version {needs:?}: {error}")))?;
+        .map_err(|error| Error::damaged(format!("invalid version {needs:?}: {error}")))?;
     // An `own` version that is not valid is a mistake of the build. The backup is still accepted.
     Ok(Version::parse(own).is_ok_and(|own| wanted > own))
 }

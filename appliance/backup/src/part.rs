@@ -63,7 +63,7 @@ impl Part {
                 let parts: Vec<&str> = path.split('/').collect();
                 let bad = |part: &&str| part.is_empty() || *part == "." || *part == "..";
                 if parts.iter().any(bad) || parts.len() > DEPTH_MAX {
-                    return Err(unkept("not a path below the state folder"));
+                    return Err(unkept("its path is not below the state folder"));
                 }
                 let parts: Vec<String> = parts.into_iter().map(escaped).collect();
                 format!("state/{}", parts.join("/"))

@@ -61,14 +61,14 @@ impl<R: Read> TarReader<R> {
             let Some(header) = self.header()? else {
                 return match long {
                     None => Ok(None),
-                    Some(_) => Err(Error::damaged("a long name without a file")),
+                    Some(_) => Err(Error::damaged("its archive has a long name without a file")),
                 };
             };
             let (name, size) = (text(&header.path_bytes())?, size(&header)?);
             let kind = header.entry_type();
             if kind.is_gnu_longname() && long.is_none() {
                 if size > PATH_BYTES_MAX + 1 {
-                    return Err(Error::damaged("a name that is too long"));
+                    return Err(Error::damaged("its archive has a name that is too long"));
                 }
                 let mut name = self.content(size)?;
                 while name.last() == Some(&0) {
@@ -78,7 +78,7 @@ impl<R: Read> TarReader<R> {
                 continue;
             }
             if !kind.is_file() {
-                return Err(Error::damaged(format!("{name:?} is not a file")));
+                return Err(Error::damaged(format!("{name:?} in its archive is not a file")));
             }
             self.entries += 1;
             if self.entries > ENTRIES_MAX {
@@ -134,9 +134,9 @@ fn size(header: &Header) -> Result<usize, Error> {
 }
 
 fn no_entry() -> Error {
-    Error::damaged("its archive lacks an entry")
+    Error::damaged("a header in its archive is not valid")
 }
 
 fn text(bytes: &[u8]) -> Result<String, Error> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| Error::damaged("a name that is not valid UTF-8"))
+    String::from_utf8(bytes.to_vec()).map_err(|_| Error::damaged("a file name is not UTF-8"))
 }

@@ -155,7 +155,7 @@ pub enum Error {
         may_pass: bool,
     },
     /// The BMC accepted the request, but did not report the requested power state in time.
-    #[error("the power was not {want} within {:.1} s, last state {last}", after.as_secs_f32())]
+    #[error("the power was not {want} within {:.1} s; last state: {last}", after.as_secs_f32())]
     NotConfirmed {
         /// Power state that was requested.
         want: Power,

@@ -181,21 +181,21 @@ impl Error {
             Error::Reach { trouble, server, .. } => trouble.hint(server),
             Error::Refused { hint: Some(hint), .. } => hint.clone(),
             Error::Refused { code: 404, what, .. } if what.contains("the settings") => {
-                "a flashed box has settings; where tinboxd runs as a program, change its \
-                 configuration file and restart it"
+                "only a flashed box has settings; where tinboxd runs as a program, change the \
+                 configuration file of tinboxd, then restart tinboxd"
                     .to_owned()
             }
             // The box's own services name what is missing; the hint is for kinds and namespaces.
             Error::Refused { code: 404, message, .. } if !is_of_kinds(message) => return None,
             Error::Refused { code, reason, .. } => refused(*code, reason)?.to_owned(),
             Error::Answer { .. } => {
-                "is there a Tinbox at the kubeconfig's `server:`, of this program's version?"
+                "check that `server:` in the kubeconfig is a Tinbox of this program's version"
                     .to_owned()
             }
             Error::Unknown { resource, .. } => {
-                format!("`{program} {} list` shows all of them", command(resource))
+                format!("`{program} {} list` shows all names", command(resource))
             }
-            Error::Ambiguous { .. } => "use its id or its full name".to_owned(),
+            Error::Ambiguous { .. } => "use the id or the full name of the object".to_owned(),
             Error::Unable { hint, .. } => (*hint).to_owned(),
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
             Error::TooLate { .. } => {
@@ -203,8 +203,8 @@ impl Error {
             }
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
             Error::Untrusted { .. } => {
-                "compare with the box's own screen; if it shows another pin, another machine \
-                 answered in its place: nothing was sent"
+                "compare the pin with the box's screen; if the screen shows another pin, another \
+                 machine answered in place of the box: nothing was sent"
                     .to_owned()
             }
             Error::Read { .. } | Error::Write { .. } | Error::Output(_) | Error::Interrupted => {
@@ -273,11 +273,11 @@ impl ReachFailure {
                  admin.kubeconfig from its state directory again"
                 .to_owned(),
             ReachFailure::OtherName => {
-                "reach the box by an address its certificate names, or add this one to its \
-                 configuration"
+                "use an address that the box's certificate names, or add this address to the \
+                 configuration of the box"
                     .to_owned()
             }
-            ReachFailure::Expired => "compare the clock here with the box's".to_owned(),
+            ReachFailure::Expired => "compare the clocks of the box and this computer".to_owned(),
             ReachFailure::Tls => format!("is {server} the box's API? Its port is 6443"),
             ReachFailure::Broken => "run the command again; the box may be restarting".to_owned(),
         }
@@ -299,10 +299,10 @@ fn refused(code: u16, reason: &str) -> Option<&'static str> {
         (403, _) => "use a kubeconfig with more rights",
         (404, _) => "does the namespace exist, and does this version of the box serve the kind?",
         (409, "AlreadyExists") => "choose another name, or delete the existing object first",
-        (409, _) => "another client changed it at the same time: run the command again",
+        (409, _) => "another client changed the object at the same time: run the command again",
         (412, _) => "check the current state, then run the command again",
         (422, _) => "correct the fields named above and run the command again",
-        (413, _) => "make it smaller; large files belong on a server the agent downloads from",
+        (413, _) => "make the object smaller; agents download large files from another server",
         (429 | 503 | 504, _) => "wait a moment and run the command again",
         (500, _) => "the box's log has the cause",
         _ => return None,

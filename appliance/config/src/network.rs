@@ -199,7 +199,7 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
 pub fn without_address(networks: &[Network]) -> Option<String> {
     let lacking = networks.iter().find(|network| network.is_shared())?;
     Some(format!(
-        "network.address: {} has none, and only a flashed box can use an address from DHCP",
+        "network.address: {} has no address, and only a flashed box can use an address from DHCP",
         lacking.interface
     ))
 }

@@ -257,7 +257,7 @@ impl Panel {
             let twice = all.iter().enumerate().any(|(at, (_, input))| {
                 all[..at].iter().any(|(_, other)| other.place() == input.place())
             });
-            say(twice, "buttons: two of them use the same input");
+            say(twice, "buttons: two buttons use the same input");
         }
         problems
     }

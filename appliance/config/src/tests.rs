@@ -129,7 +129,7 @@ fn zone_hours_and_unused_cards_are_for_a_box_of_its_own() {
         assert!(refused.contains("set this in the operating system"), "{refused}");
     }
     let shared = "[network]\ninterface = 'eth0'\n[boot]\nartifacts = '/'\n";
-    assert!(parse(shared).unwrap_err().contains("eth0 has none, and only a flashed box"));
+    assert!(parse(shared).unwrap_err().contains("eth0 has no address, and only a flashed box"));
 }
 
 #[test]

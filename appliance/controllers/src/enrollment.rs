@@ -87,7 +87,7 @@ impl ReportInbox {
         if !self.reports.add(report) {
             tracing::warn!(
                 agent_id,
-                "too many agents report at once: restart this one to enroll it"
+                "too many agents report at once: restart this agent to enroll its machine"
             );
         }
     }
@@ -330,8 +330,8 @@ fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
         Verdict::Several(keys) => {
             let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
             let sentence = format!(
-                "may be the machine with the unknown MAC {agent_id}, which could also be another \
-                 of {}: nothing is done until its MAC is in one of them",
+                "may be the machine with the unknown MAC {agent_id}; the candidates are {}: \
+                 nothing is done until one of them has this MAC",
                 names.join(", ")
             );
             keys.iter().map(|key| (key.clone(), sentence.clone())).collect()

@@ -81,7 +81,9 @@ impl Reconciler for TaskReconciler {
                 return self.end(&task, Err(why)).await;
             }
             if !self.is_wanted(&task, plan.takes_power() || plan.needs_mark()).await? {
-                return self.end(&task, Err("its job is gone or has ended".to_owned())).await;
+                return self
+                    .end(&task, Err("the Job of the Task is gone or has ended".to_owned()))
+                    .await;
             }
             match self.run(&task, plan, key).await? {
                 Ok(message) => self.end(&task, Ok(message)).await,

@@ -120,8 +120,8 @@ fn stopped(cause: &store::Error) -> Fault {
     let trouble = Trouble {
         what: "The box cannot store data".into(),
         why: stdx::chain(cause).into(),
-        now: "It continues by itself when its disk accepts writes again; delete data that is not \
-              needed, or replace the disk"
+        now: "The box continues by itself when the disk accepts writes again; delete data that is \
+              not needed, or replace the disk"
             .into(),
         code: "StoreStopped".into(),
         ..Trouble::default()
@@ -220,11 +220,11 @@ fn fault(aside: &NewerStore) -> Fault {
     let name = aside.file.file_name().unwrap_or_default().to_string_lossy();
     let up_to = match aside.revision {
         Some(revision) => format!("up to revision {revision}"),
-        None => "since then".to_owned(),
+        None => "since the update".to_owned(),
     };
     let trouble = Trouble {
-        what: "The store from before the update is back".into(),
-        why: format!("this release cannot read the data that the later one stored {up_to}").into(),
+        what: "The store from before the update is in use again".into(),
+        why: format!("this release cannot read the data of the later release {up_to}").into(),
         now: format!("The changes since the update are in {name}; update again to use them").into(),
         code: "StoreSetAside".into(),
         ..Trouble::default()
@@ -280,9 +280,9 @@ mod tests {
         assert_eq!(shown().await, [""; 0]);
         let file = state.path().join("objects.redb.newer-99-4711");
         std::fs::write(&file, "").unwrap();
-        let text = "The store from before the update is back: this release cannot read the data \
-                    that the later one stored up to revision 4711. The changes since the update \
-                    are in objects.redb.newer-99-4711; update again to use them.";
+        let text = "The store from before the update is in use again: this release cannot read \
+                    the data of the later release up to revision 4711. The changes since the \
+                    update are in objects.redb.newer-99-4711; update again to use them.";
         assert_eq!(shown().await, [text]);
         std::fs::remove_file(file).unwrap();
         assert_eq!(shown().await, [""; 0]);

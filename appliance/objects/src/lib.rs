@@ -24,7 +24,7 @@ pub enum ObjectError {
     #[error("{0} not found")]
     NotFound(String),
     /// Another client changed the object after it was read: read again, then repeat the change.
-    #[error("{0} was changed at the same time")]
+    #[error("another client changed {0} at the same time")]
     Conflict(String),
     /// An object with this name already exists.
     #[error("{0} exists already")]

@@ -46,7 +46,7 @@ pub enum Error {
     #[error("the file is not a Tinbox update bundle")]
     NotABundle,
     /// The bundle has a newer format than this release can read.
-    #[error("the bundle has format {0}, and this box knows only format {FORMAT}")]
+    #[error("the bundle has format {0}, but this box reads only format {FORMAT}")]
     Format(u32),
     /// The signing key is not in the box's list of trusted keys.
     #[error("the bundle is signed with key {id}, which this box does not trust")]
@@ -55,7 +55,7 @@ pub enum Error {
         id: String,
     },
     /// The signature does not match the header and the manifest.
-    #[error("the bundle's signature is wrong: it was changed or damaged on its way")]
+    #[error("the bundle's signature is not valid: the bundle was changed or damaged after signing")]
     Signature,
     /// The manifest is malformed, although its signature is valid.
     #[error("the bundle's manifest is wrong at byte {at}: {why}")]
@@ -89,7 +89,7 @@ pub enum Error {
     #[error("the checksum of the {0} does not match the manifest")]
     Sum(Content),
     /// The stream ended before the bundle was complete.
-    #[error("the bundle ends early: {missing} more bytes were due at least")]
+    #[error("the bundle is truncated: at least {missing} bytes are missing")]
     Truncated {
         /// Bytes missing from the current header, manifest or chunk.
         missing: usize,
@@ -102,13 +102,13 @@ pub enum Error {
 impl Hint for Error {
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Format(_) => Some("update to a release in between first"),
+            Self::Format(_) => Some("update to an intermediate release first"),
             Self::UnknownKey { .. } => {
-                Some("take the bundle from the place where the box's image came from")
+                Some("fetch the bundle from the publisher of the box's image")
             }
-            Self::Signature => Some("fetch it again and compare it with SHA256SUMS"),
-            Self::Damaged { .. } => Some("nothing of it was used; fetch the bundle again"),
-            Self::Truncated { .. } => Some("fetch it again"),
+            Self::Signature => Some("fetch the bundle again and compare it with SHA256SUMS"),
+            Self::Damaged { .. } => Some("nothing was installed; fetch the bundle again"),
+            Self::Truncated { .. } => Some("fetch the bundle again"),
             Self::NotABundle
             | Self::Manifest { .. }
             | Self::Unpack { .. }

@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// A part of an update is larger than its partition or reserved space.
     #[error(
-        "the release's {content} has {}, and this box's disk has room for {}",
+        "the {content} of the release has {}, but the box's disk has space for only {}",
         stdx::bytes(*size), stdx::bytes(*room)
     )]
     NoRoom {
@@ -55,7 +55,7 @@ pub enum Error {
 impl Hint for Error {
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::NoRoom { .. } => Some("flash the box anew with that release, from a backup"),
+            Self::NoRoom { .. } => Some("back up the box, flash this release, restore the backup"),
             Self::Io { .. }
             | Self::Netlink { .. }
             | Self::NoPartition { .. }

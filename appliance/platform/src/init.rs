@@ -137,14 +137,14 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
 
 fn give_up(reason: &str) -> Leave {
     eprintln!("tinbox: cannot continue: {reason}; restarting");
-    restart_reason::note(&format!("it could not continue: {reason}"));
+    restart_reason::note(&format!("process 1 could not continue: {reason}"));
     std::thread::sleep(READ_THE_REASON);
     Leave::Restart
 }
 
 /// Starts and restarts the supervisor until a shutdown is requested.
 async fn supervise(command: &mut Command) -> Result<Leave, Error> {
-    let take = |kind| signal(kind).map_err(Error::io("take signals"));
+    let take = |kind| signal(kind).map_err(Error::io("receive signals"));
     let mut children = take(SignalKind::child())?;
     let mut asked = ShutdownSignals {
         terminate: take(SignalKind::terminate())?,
@@ -196,7 +196,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
 
 /// Starts the supervisor, and returns it with the receiver of its heartbeats.
 fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
-    let (listener, given) = Listener::new().map_err(Error::io("make a pipe"))?;
+    let (listener, given) = Listener::new().map_err(Error::io("create a pipe"))?;
     command.env(PIPE, Listener::number(&given));
     let requests = privileged::serve().map_err(Error::io("receive requests of the supervisor"))?;
     command.env(privileged::SOCKET, requests.as_raw_fd().to_string());

@@ -65,7 +65,7 @@ impl Request {
         match self {
             Self::Boot { writable } => mount_points::set_boot_writable(*writable),
             Self::Name(name) => {
-                let what = format!("name the machine {name}");
+                let what = format!("set the host name to {name}");
                 rustix::system::sethostname(name.as_bytes()).map_err(Error::io(what))
             }
         }

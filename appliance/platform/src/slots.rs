@@ -38,16 +38,16 @@ const TRIES_SPENT: &str = "1";
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
 pub enum Damage {
     /// The block was truncated or extended.
-    #[error("it has {0} bytes instead of {BYTES}")]
+    #[error("expected {BYTES} bytes, found {0}")]
     Size(usize),
     /// The first line is not GRUB's signature.
-    #[error("it does not begin like GRUB's")]
+    #[error("expected \"# GRUB Environment Block\" as the first line")]
     Signature,
     /// A line is not of the form `name=value`.
-    #[error("line {0} is not a variable")]
+    #[error("line {0} is not of the form NAME=VALUE")]
     Line(usize),
     /// The variables do not fit into the block.
-    #[error("its variables need {0} bytes, the limit is {BYTES}")]
+    #[error("the variables need {0} bytes, the limit is {BYTES}")]
     Full(usize),
 }
 

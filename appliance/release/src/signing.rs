@@ -103,7 +103,7 @@ impl SecretKey {
         filled.map_err(|_| refuse("the system has no random bytes"))?;
         let (id, seed) = bytes.split_at(KEY_ID_BYTES);
         let pair = Ed25519KeyPair::from_seed_unchecked(seed)
-            .map_err(|_| refuse("the library cannot create it"))?;
+            .map_err(|_| refuse("the library cannot create the key"))?;
         let public = pair.public_key().as_ref();
         let sum = checksum(id, seed, public);
         let secret = [b"Ed\0\0B2".as_slice(), &[0; 48], id, seed, public, &sum].concat();

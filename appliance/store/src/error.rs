@@ -106,7 +106,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A write closure panicked; none of its changes were stored.
-    #[error("a write was dropped because its closure panicked: {message}")]
+    #[error("the store discarded a write, because the code of the write panicked: {message}")]
     Panicked {
         /// Message of the panic.
         message: String,
@@ -128,7 +128,10 @@ pub enum Error {
         current: u64,
     },
     /// The log no longer contains the changes that a slow watch needs; the client must list again.
-    #[error("the watch is too slow: it is at revision {at}, the log begins after {floor}")]
+    #[error(
+        "the watch is too slow: it is at revision {at}, the log begins after revision {floor}; \
+         list again"
+    )]
     Lagged {
         /// Last revision that the watch has read.
         at: u64,

@@ -104,6 +104,6 @@ impl Writer<'_> {
 /// The text is not valid JSON. The message has the position, not the content.
 pub fn read(heap: &Heap, text: &str) -> Result<Value, String> {
     let json: serde_json::Value = serde_json::from_str(text)
-        .map_err(|error| format!("no JSON: line {} column {}", error.line(), error.column()))?;
+        .map_err(|error| format!("not JSON: line {} column {}", error.line(), error.column()))?;
     heap.json(&json, 0)
 }

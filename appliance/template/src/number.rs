@@ -26,7 +26,7 @@ impl Number {
 /// The text is not a valid number, or too large for any type.
 pub fn from_text(text: &str) -> Result<Number, String> {
     if text.ends_with('i') && !is_hex(text) {
-        return Err(format!("{text:?}: complex numbers are not known here"));
+        return Err(format!("{text:?}: complex numbers are not supported"));
     }
     if let Some((negative, size)) = unsigned(text) {
         let int = match (negative, size) {

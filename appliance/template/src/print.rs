@@ -123,7 +123,7 @@ impl<'h> Printer<'h> {
         match (verb, value) {
             ('T', _) => self.string(value.type_name(), 's', value),
             ('p', Value::List(_) | Value::Map(_) | Value::Version(_)) => {
-                Err("%p: an address is another one each time".to_owned())
+                Err("%p: an address differs at each call".to_owned())
             }
             _ => self.value(value, verb, 0),
         }

@@ -200,9 +200,9 @@ fn versions_have_methods() {
         ("{{ (semver \"1\").Compare }}", "wrong number of args for Compare: want 1 got 0"),
         ("{{ (semver \"1\").Compare 1 }}", "expected *semver.Version; found a number"),
         ("{{ (semver \"1\").Compare (semver \"1\").IncMajor }}", "got semver.Version"),
-        ("{{ .device_1.Compare 1 }}", "Compare has arguments but is no method"),
-        ("{{ .Hardware.Disks 1 }}", "has arguments but is no method"),
-        ("{{ printf \"%d\" (list (semver \"1\")) }}", "an address is another one each time"),
+        ("{{ .device_1.Compare 1 }}", "Compare is not a method but has arguments"),
+        ("{{ .Hardware.Disks 1 }}", "is not a method but has arguments"),
+        ("{{ printf \"%d\" (list (semver \"1\")) }}", "an address differs at each call"),
         ("{{ deepCopy (semver \"1\") }}", "a version cannot be copied"),
     ]);
 }
@@ -225,7 +225,7 @@ fn urls_ciphers_and_patterns() {
     bad(&[
         ("{{ urlParse \"http://a b\" }}", "unable to parse url: invalid character in host name"),
         ("{{ urlJoin (dict \"host\" 1) }}", "must be of type string, but int found"),
-        ("{{ decryptAES \"x\" \"aGVsbG8=\" }}", "less than a block of AES"),
+        ("{{ decryptAES \"x\" \"aGVsbG8=\" }}", "shorter than an AES block"),
         ("{{ encryptAES \"x\" \"y\" }}", "returns another value at each call"),
         ("{{ derivePassword 1 \"long\" \"a\" \"b\" \"c\" }}", "uses 32 MiB"),
     ]);

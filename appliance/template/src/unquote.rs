@@ -22,7 +22,7 @@ pub fn string(literal: &str) -> Result<String, String> {
         }
         rest = after;
     }
-    String::from_utf8(bytes).map_err(|_| "a string constant that is no UTF-8".to_owned())
+    String::from_utf8(bytes).map_err(|_| "a string constant is not UTF-8".to_owned())
 }
 
 /// Returns the code of a character literal; `literal` includes the quotes.

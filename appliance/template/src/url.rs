@@ -94,7 +94,7 @@ fn unescaped(text: &str, part: Part) -> Result<String, String> {
         out.push(value);
         rest = &after[2..];
     }
-    String::from_utf8(out).map_err(|_| "a part of the URL is no UTF-8 text".to_owned())
+    String::from_utf8(out).map_err(|_| "a part of the URL is not UTF-8".to_owned())
 }
 
 impl Url {

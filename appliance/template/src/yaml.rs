@@ -7,7 +7,7 @@ use crate::value::{Heap, Value, may_make};
 pub fn write(heap: &Heap, value: &Value) -> Result<String, String> {
     let text = json::write(heap, value, Style { html: false, pretty: false })?;
     let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|_| "a value that JSON cannot say".to_owned())?;
+        serde_json::from_str(&text).map_err(|_| "JSON cannot represent the value".to_owned())?;
     let text = kube_yaml::write(&value)?;
     may_make(text.len())?;
     Ok(text)

@@ -51,32 +51,32 @@ pub enum AccessError {
     Unclaimed,
     /// The box cannot read the record of its owner.
     #[error(
-        "This box cannot read its state volume, so its owner is unknown. It can be claimed again \
-         after a factory reset."
+        "This box cannot read its state volume, so its owner is unknown. The box can be claimed \
+         again after a factory reset."
     )]
     Unknown,
     /// The passphrase is not allowed: too short or too long.
     #[error("{0}")]
     Passphrase(&'static str),
     /// The text is not a valid claim code.
-    #[error("A code has six letters and digits, as the panel shows them.")]
+    #[error("This is not a valid code: enter the six letters and digits on the panel.")]
     NoCode,
     /// The claim code is wrong. Holds the number of tries that the address has left.
-    #[error("That is not the code. This address has {0} more tries.")]
+    #[error("Wrong code. Tries left for this address: {0}.")]
     WrongCode(usize),
     /// Too many wrong codes came from the address; it may not try again before a restart.
     #[error(
-        "Too many wrong codes came from this address. Take another computer, or restart the box."
+        "Too many wrong codes came from this address. Use another computer, or restart the box."
     )]
     Barred,
     /// The code is wrong, and a new code was made.
-    #[error("That was not the code either. It has changed: see the panel.")]
+    #[error("Wrong code, and too many tries: the box has a new code. See the panel.")]
     Changed,
     /// The passphrase is wrong.
-    #[error("That is not the passphrase.")]
+    #[error("Wrong passphrase.")]
     WrongPassphrase,
     /// The session has no recent proof of the passphrase.
-    #[error("You gave your passphrase more than 5 minutes ago. Give it again to do this.")]
+    #[error("You entered your passphrase more than 5 minutes ago. Enter the passphrase again.")]
     Unproved,
     /// The address must wait this many seconds.
     #[error("Too many wrong tries. Wait {0} s.")]

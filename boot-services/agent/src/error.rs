@@ -66,14 +66,14 @@ pub enum Error {
         reason: String,
     },
     /// The network could not be configured.
-    #[error("the network did not come up")]
+    #[error("cannot configure the network")]
     Network(#[source] platform::Error),
     /// The client of the workflow service cannot be built: the address, the token or TLS is
     /// unusable.
-    #[error("cannot use the workflow service")]
+    #[error("cannot set up the client of the workflow service")]
     Service(#[source] agent_rpc::client::Error),
     /// The action would restart the machine, but the agent is not process 1 and must not.
-    #[error("cannot restart the machine: this agent is not its first process")]
+    #[error("cannot restart the machine: this agent is not process 1 of the machine")]
     Guest,
     /// The action was stopped before its end.
     #[error("the action was stopped")]

@@ -26,7 +26,7 @@ pub enum Error {
         passing: bool,
     },
     /// The downloaded file does not match its checksum.
-    #[error("{url} has the checksum {got}, which is not the expected one")]
+    #[error("{url} has the checksum {got}, which is not the expected checksum")]
     Checksum {
         /// URL of the file, without the user and the query, which may be secrets.
         url: String,

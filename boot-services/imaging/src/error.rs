@@ -44,8 +44,8 @@ pub enum Error {
         /// HTTP status code and reason, and the server's text if any.
         status: String,
     },
-    /// The download failed: no new byte within the timeout, 10 minutes by default.
-    #[error("no data of {url} arrived for {}, at {}: {reason}",
+    /// The download or upload failed: no new byte within the timeout, 10 minutes by default.
+    #[error("no new data from or to {url} for {}, at offset {}: {reason}",
         stdx::seconds(u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)), stdx::bytes(*offset))]
     GaveUp {
         /// URL of the download.
@@ -64,7 +64,7 @@ pub enum Error {
         url: String,
     },
     /// The server states no length, and the action no checksum: a truncation would not be detected.
-    #[error("{url} has no Content-Length and no checksum: a truncated download is not detected")]
+    #[error("{url} has no Content-Length and no checksum: a truncation would not be detected")]
     Unbounded {
         /// URL of the image.
         url: String,
@@ -165,7 +165,7 @@ pub enum Error {
     /// The image is truncated: its partition table is for a larger disk.
     #[error(
         "the image {url} is truncated: it has {length} bytes, and its partition table is for a \
-        disk of {stated}"
+        disk of {stated} bytes"
     )]
     Short {
         /// URL of the image.
@@ -176,7 +176,7 @@ pub enum Error {
         length: u64,
     },
     /// The disk returned other bytes than were written, in the check after writing.
-    #[error("{} returned other data than was written at {} (image {url})", disk.display(),
+    #[error("{} returned other data than was written at offset {} (image {url})", disk.display(),
         stdx::bytes(*offset))]
     ReadBack {
         /// URL of the written image.
@@ -239,7 +239,7 @@ pub enum Error {
         reason: String,
     },
     /// The disk still has old data after an erase.
-    #[error("{} still has data after a wipe by {method}, at {}", path.display(),
+    #[error("{} still has data after a wipe by {method}, at offset {}", path.display(),
         stdx::bytes(*offset))]
     NotErased {
         /// Path of the disk.
@@ -262,7 +262,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The agent's kernel does not support the filesystem.
-    #[error("cannot mount {fs_type}: the agent's kernel has ext4, xfs, btrfs and vfat")]
+    #[error("cannot mount {fs_type}: the agent's kernel supports only ext4, xfs, btrfs and vfat")]
     FileSystem {
         /// Filesystem type from the action.
         fs_type: String,
@@ -299,8 +299,8 @@ pub enum Error {
         /// Reason, as a clause for the message.
         reason: String,
     },
-    /// The storage description is invalid, or cannot be applied to this machine.
-    #[error("cannot use the storage description: {reason}")]
+    /// Invalid storage description, missing array or volume group, or partition that cannot grow.
+    #[error("cannot prepare the storage of this machine: {reason}")]
     Storage {
         /// Reason, with the part of the description.
         reason: String,

@@ -169,7 +169,7 @@ fn bases(storage: &Storage) -> Result<BTreeSet<PathBuf>, Error> {
     let disks = storage.disks.iter().map(|disk| &disk.device);
     let bases: BTreeSet<_> = disks.chain(there).map(|path| real(path)).collect();
     if bases.is_empty() {
-        return Err(wrong("none of its disks is in this machine".to_owned()));
+        return Err(wrong("none of the described disks is in this machine".to_owned()));
     }
     Ok(bases)
 }
@@ -186,7 +186,7 @@ pub fn see(path: &str) -> Result<DiskState, Error> {
         let text = std::fs::read_to_string(&file)
             .map_err(Error::io(format!("read {}", file.display())))?;
         let bad = || Error::Io {
-            doing: format!("understand {}", file.display()),
+            doing: format!("parse {}", file.display()),
             source: std::io::ErrorKind::InvalidData.into(),
         };
         text.trim().parse().map_err(|_| bad())

@@ -83,11 +83,11 @@ pub fn evaluate(
         return Some(Err(Refusal::Kiss(word.trim_end_matches('\0').to_owned())));
     }
     if packet.leap == Leap::Unsynchronized || !STRATA.contains(&packet.stratum) {
-        return Some(Err(Refusal::Unsynchronized("it reports that itself")));
+        return Some(Err(Refusal::Unsynchronized("the server reports this state")));
     }
     let distance = u64::from(packet.root_delay) / 2 + u64::from(packet.root_dispersion);
     if distance > DISTANCE_MAX || packet.transmit == Timestamp::default() {
-        return Some(Err(Refusal::Unsynchronized("it can be wrong by many seconds")));
+        return Some(Err(Refusal::Unsynchronized("the time can be wrong by many seconds")));
     }
     // RFC 5905 section 8: T1 and T4 are ours, T2 and T3 the server's.
     let there = packet.receive.since(sent).0;

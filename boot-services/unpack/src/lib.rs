@@ -183,7 +183,7 @@ fn make(
     };
     let folder = folder_of(root, above)?;
     let owner = Owner::of(entry, root.attributes)?;
-    let target = || entry.link.as_deref().ok_or_else(|| refuse("it is a link to nothing"));
+    let target = || entry.link.as_deref().ok_or_else(|| refuse("it is a link without a target"));
     match entry.kind {
         EntryType::Directory => {
             if make_folder(root, &folder, &parts, last, &owner)? {
@@ -203,7 +203,7 @@ fn make(
         EntryType::Char => make_node(entry, &folder, last, FileType::CharacterDevice, &owner)?,
         EntryType::Block => make_node(entry, &folder, last, FileType::BlockDevice, &owner)?,
         EntryType::Fifo => make_node(entry, &folder, last, FileType::Fifo, &owner)?,
-        _ => return Err(refuse("it is of a kind that is not known")),
+        _ => return Err(refuse("its type is unknown")),
     }
     Ok(0)
 }
@@ -323,7 +323,8 @@ impl Owner {
             let name = name.map_err(|_| refuse("an attribute's name has a NUL"))?;
             attributes.push((name, value.clone()));
         }
-        let id = |id: u64| u32::try_from(id).map_err(|_| refuse("its owner's number is too large"));
+        let id =
+            |id: u64| u32::try_from(id).map_err(|_| refuse("its user ID or group ID is too large"));
         Ok(Self {
             uid: Uid::from_raw(id(entry.uid)?),
             gid: Gid::from_raw(id(entry.gid)?),

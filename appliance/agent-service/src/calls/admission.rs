@@ -42,16 +42,17 @@ impl Denial {
     fn sentence(self) -> &'static str {
         match self {
             Self::NoWork => "there is no workflow for this agent",
-            Self::Foreign => "its token does not belong to a workflow of this machine",
+            Self::Foreign => "the agent's token does not belong to a workflow of this machine",
             Self::Over => {
-                "its token belongs to another workflow, or to one that has ended: restart the \
-                machine"
+                "the agent's token belongs to another workflow, or to a workflow that has ended: \
+                 restart the machine"
             }
             Self::OtherBoot => {
-                "its token is in use by another boot of the machine: restart the machine"
+                "the agent's token is in use by another boot of the machine: restart the machine"
             }
             Self::OtherNic => {
-                "its token was sent by a NIC that is not in its Hardware: add its MAC there"
+                "the agent's token was sent by a NIC that is not in the Hardware of the machine: \
+                 add the MAC of this NIC to the Hardware"
             }
         }
     }
@@ -118,7 +119,7 @@ impl Service {
             if self.backend.is_sender(agent_id, shown.peer) {
                 return Ok(());
             }
-            let why = "its MAC differs from that of the sending NIC";
+            let why = "its MAC differs from the MAC of the sending NIC";
             return Err(Refusal::Unauthenticated(format!("agent {agent_id} is unknown: {why}")));
         }
         if shown.token.is_none() && self.settings.permissive {

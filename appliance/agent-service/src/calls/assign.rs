@@ -41,7 +41,7 @@ impl Service {
                 Offer::Final(answer) => return answer.map(|given| *given),
                 Offer::Nothing => {}
                 Offer::Again => {
-                    let why = format!("workflow {key} is written too often");
+                    let why = format!("workflow {key} changes too often: try again");
                     return Err(Refusal::Unavailable(why));
                 }
             }
@@ -86,7 +86,7 @@ impl Service {
             };
             let mut status = workflow.status.clone();
             if report::take(&mut status, &success, now) != Ok(true) {
-                return wait("its agent has returned, and it has ended");
+                return wait("the action of the returned agent has ended");
             }
             let objects = self.objects.as_ref();
             return match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {

@@ -34,6 +34,6 @@ impl Service {
                 Err(error) => return Err(Refusal::Internal(error.to_string())),
             }
         }
-        Err(Refusal::Unavailable(format!("workflow {key} is written too often")))
+        Err(Refusal::Unavailable(format!("workflow {key} changes too often: try again")))
     }
 }

@@ -56,7 +56,7 @@ impl Service {
         let mut message = from.message.clone();
         if action.id != accepted.action_id {
             let (retried, retries) = (action.retried, action.retries);
-            message.push_str(&format!("; it starts again, retry {retried} of {retries}"));
+            message.push_str(&format!("; the action starts again, retry {retried} of {retries}"));
         }
         let event = match accepted.state {
             ActionState::Pending => return,

@@ -10,7 +10,7 @@ use crate::Service;
 use crate::wire::{action_state, assignment, workflow_key};
 
 /// Message of a failed action without a reason from the worker.
-const NO_REASON: &str = "it failed; an older tink-worker does not report the reason";
+const NO_REASON: &str = "the action failed; an older tink-worker does not report the reason";
 
 impl Service {
     /// Returns the action that the worker must run next; `None` if the worker must wait.

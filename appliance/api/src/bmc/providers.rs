@@ -45,7 +45,7 @@ impl Connection {
         let ways = ways.join(", ");
         Some(format!(
             "this BMC needs the driver {ways}, which this version of the box does not have; \
-             nothing was sent to it. If it also supports IPMI, add \
+             nothing was sent to the BMC. If the BMC also supports IPMI, add \
              connection.providerOptions.ipmitool; otherwise switch the machine by hand"
         ))
     }

@@ -98,7 +98,7 @@ impl NetworkSpec {
         let mut subnets = vec![reader.subnet("", address, length, &self.own)];
         if self.relayed.len() > MAX_RELAYED {
             let count = self.relayed.len().to_string();
-            reader.problem("relayed", &count, &format!("networks are more than {MAX_RELAYED}"));
+            reader.problem("relayed", &count, &format!("networks, the limit is {MAX_RELAYED}"));
         }
         for (at, relayed) in self.relayed.iter().take(MAX_RELAYED).enumerate() {
             let path = format!("relayed[{at}].");
@@ -215,12 +215,12 @@ impl Reader {
         if LEASE_SECS.contains(&secs) {
             plan.lease_secs = secs;
         } else if secs != 0 {
-            let why = "is not between a minute and 30 days, in seconds";
+            let why = "is not between 60 and 2592000 seconds (30 days)";
             self.problem(&format!("{path}leaseSeconds"), &secs.to_string(), why);
         }
         if settings.pool.len() > MAX_RANGES {
             let count = settings.pool.len().to_string();
-            let why = format!("ranges are more than {MAX_RANGES}");
+            let why = format!("ranges, the limit is {MAX_RANGES}");
             self.problem(&format!("{path}pool"), &count, &why);
         }
         for (at, text) in settings.pool.iter().take(MAX_RANGES).enumerate() {
@@ -247,7 +247,7 @@ impl Reader {
         } else if !subnet.contains(*range.start()) || !subnet.contains(*range.end()) {
             self.problem(field, text, &format!("is not inside {subnet}"));
         } else if subnet.ranges.iter().any(|other| overlap(other, &range)) {
-            self.problem(field, text, "overlaps a range before it");
+            self.problem(field, text, "overlaps an earlier range");
         } else {
             return Some(range);
         }
@@ -258,7 +258,7 @@ impl Reader {
     fn pools(&mut self, mode: Mode, subnets: &[SubnetPlan]) {
         let all: u64 = subnets.iter().map(SubnetPlan::addresses).sum();
         if all > MAX_ADDRESSES {
-            let why = format!("addresses are more than the {MAX_ADDRESSES} of all pools together");
+            let why = format!("addresses in all pools, the limit is {MAX_ADDRESSES}");
             self.problem("pool", &all.to_string(), &why);
         }
         if mode == Mode::Pool && all == 0 && self.problems.is_empty() {

@@ -50,7 +50,7 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> 
                     return ServeDecision::Wait("an earlier action did not succeed");
                 }
                 ActionState::Pending if retry_left(action, now).is_some() => {
-                    return ServeDecision::Wait("it waits before it retries an action");
+                    return ServeDecision::Wait("an action waits before its retry");
                 }
                 ActionState::Pending | ActionState::Running if task.agent_id == agent_id => {
                     return ServeDecision::Action { task, action };
@@ -107,7 +107,7 @@ pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
     match actions.find(|action| action.id == action_id).map(|action| action.state) {
         Some(ActionState::Pending | ActionState::Running) => None,
         Some(_) => Some("it has ended".to_owned()),
-        None => Some("this attempt of it is over".to_owned()),
+        None => Some("this attempt of the action is over".to_owned()),
     }
 }
 

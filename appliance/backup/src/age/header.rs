@@ -64,7 +64,7 @@ impl Header {
     /// Verifies the header's MAC with the file key.
     pub fn check(&self, key: &FileKey) -> Result<(), Error> {
         hmac::verify(&mac_key(key), &self.signed, &self.mac)
-            .map_err(|_| Error::damaged("its list of keys was changed"))
+            .map_err(|_| Error::damaged("its age header was changed"))
     }
 }
 

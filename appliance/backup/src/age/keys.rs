@@ -183,7 +183,8 @@ fn once() -> Nonce {
 fn seal(key: &[u8; 32], file_key: &FileKey) -> Result<Vec<u8>, Error> {
     let mut body = file_key.to_vec();
     let sealed = cipher(key).seal_in_place_append_tag(once(), Aad::empty(), &mut body);
-    let failed = |_| Error::Io { attempt: "encrypt", source: std::io::Error::other("no cipher") };
+    let failed =
+        |_| Error::Io { attempt: "encrypt", source: std::io::Error::other("the cipher failed") };
     sealed.map(|()| body).map_err(failed)
 }
 

@@ -75,7 +75,10 @@ impl Sealer {
         let nonce = self.cipher.nonce(last);
         let sealed =
             self.cipher.key.seal_in_place_append_tag(nonce, Aad::empty(), &mut self.sealed);
-        let failed = |_| Error::Io { attempt: "encrypt", source: std::io::Error::other("cipher") };
+        let failed = |_| Error::Io {
+            attempt: "encrypt",
+            source: std::io::Error::other("the cipher failed"),
+        };
         sealed.map_err(failed)?;
         Ok(&self.sealed)
     }

@@ -73,12 +73,16 @@ pub(super) async fn open(
             // The BMC refused the earlier suites explicitly: it is reachable, and supports none of
             // them.
             Err(Error::NoAnswer { .. }) if matches!(refused, Some(Error::SuiteRefused { .. })) => {
-                return Err(suite_refused(address, &candidates, "no response to the last".into()));
+                return Err(suite_refused(
+                    address,
+                    &candidates,
+                    "no response to the last suite".into(),
+                ));
             }
             Err(error) => return Err(error),
         }
     }
-    Err(suite_refused(address, &candidates, "none was tried".into()))
+    Err(suite_refused(address, &candidates, "no suite was tried".into()))
 }
 
 /// Returns the cipher suites to try, best first.

@@ -201,7 +201,7 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
     context.printer.line(&format!("{} is written, {size}", out.display()))?;
     let shown = out.display();
     match plain {
-        true => context.printer.note("it has no secrets, so it cannot restore a box"),
+        true => context.printer.note("a backup without secrets cannot restore a box"),
         false => context.printer.note(&format!("next: tinbox backup verify {shown}")),
     }
     Ok(())

@@ -50,7 +50,7 @@ pub fn agents(
         let agent = hardware(object).spec.agent_id().ok_or_else(|| Error::Unable {
             what: what.to_owned(),
             why: format!("hardware {} has neither a MAC nor an agentID", name_of(object)),
-            hint: "give it an interface with dhcp.mac, push it again, then repeat the command",
+            hint: "add an interface with dhcp.mac, push the hardware, then repeat the command",
         })?;
         map.insert(variable.clone(), agent);
     }

@@ -31,7 +31,7 @@ async fn what_the_box_refuses_is_explained() {
     let (code, err) = failure(&place, &["hardware", "get", "nuc9"]).await;
     assert_eq!(code, 1);
     let want = "error: found no hardware \"nuc9\" in namespace default\n\
-                hint: `tinbox hardware list` shows all of them\n";
+                hint: `tinbox hardware list` shows all names\n";
     assert_eq!(err, want);
 
     let (code, err) = failure(&place, &["hardware", "get", "../../../version"]).await;

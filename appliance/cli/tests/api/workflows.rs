@@ -75,7 +75,7 @@ async fn waiting_lasts_across_a_restart_of_the_box() {
     prints(&mut child, "stream-image 30 %, 90 MiB of 300 MiB, 100 MiB/s, 2.1 s left\n").await;
 
     let stopped = place.stop().await;
-    prints(&mut child, "; waiting for it\n").await;
+    prints(&mut child, "; waiting for the box\n").await;
     let place = stopped.start().await;
     prints(&mut child, "workflow a: running stream-image\n").await;
     *place.progress.lock().unwrap() = progress(240);

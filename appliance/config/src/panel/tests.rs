@@ -80,7 +80,7 @@ fn every_contradiction_is_told_at_once() {
     let expected = [
         "panel.tft: not allowed together with oled",
         "panel.buttons: set both up and down, or neither; without them, select does all three",
-        "panel.buttons: two of them use the same input",
+        "panel.buttons: two buttons use the same input",
     ];
     assert_eq!(error.lines().collect::<Vec<_>>(), expected);
     let error =

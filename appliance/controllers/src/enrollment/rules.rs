@@ -90,7 +90,7 @@ fn fitting(set: &WorkflowRuleSet, event: &Event) -> Result<usize, String> {
     let rules = &set.spec.rules;
     if rules.len() > RULES_MAX {
         return Err(format!(
-            "{} rules, the limit of a rule set is {RULES_MAX}: split it",
+            "{} rules, the limit of a rule set is {RULES_MAX}: split the rule set",
             rules.len()
         ));
     }
@@ -158,8 +158,8 @@ pub fn workflow(
         }
         Some(hardware) => {
             return Err(format!(
-                "it matches {}, but creates workflows in namespace {namespace}, where that \
-                 machine is not: use one namespace for both",
+                "the rule set matches {}, but creates workflows in another namespace, \
+                 {namespace}: use one namespace for the machine and its workflows",
                 hardware.key()
             ));
         }

@@ -80,7 +80,8 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     };
     let is_deleted = job.metadata.deletion_timestamp.is_some();
     if (is_deleted || !observed.wanted) && !is_off(observed) {
-        let why = if is_deleted { "it was deleted" } else { "its workflow is gone or has ended" };
+        let why =
+            if is_deleted { "the Job was deleted" } else { "the workflow is gone or has ended" };
         return end("Failed", why.to_owned());
     }
     let foreign = |task: &&Task| {
@@ -105,7 +106,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
                 return Decision { steps: vec![Step::Hold(true)], requeue: Requeue::OnSignal };
             }
             if is_deleted && observed.machine.is_none() {
-                return end("Failed", "its machine was deleted".to_owned());
+                return end("Failed", "the Machine was deleted".to_owned());
             }
             return start(observed, at, now);
         };

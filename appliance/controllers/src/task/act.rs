@@ -50,7 +50,7 @@ impl std::fmt::Display for Failure {
             Self::Bmc(error) | Self::NotDone(error) => f.write_str(&stdx::chain(error)),
             Self::Unknown(error) => write!(
                 f,
-                "{}; not sent again: check the machine, then request it again",
+                "{}; not sent again: check the machine, then request the action again",
                 stdx::chain(error)
             ),
             Self::StillOn => write!(

@@ -27,7 +27,7 @@ impl GuardedDriver<'_> {
         let is_permitted = self.write_down().await;
         match is_permitted.map_err(|error| withheld(error.to_string(), true))? {
             true => Ok(()),
-            false => Err(withheld("its job is gone or has ended".to_owned(), false)),
+            false => Err(withheld("the Job of the Task is gone or has ended".to_owned(), false)),
         }
     }
 

@@ -126,7 +126,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     if !workflow.status.boot_options.jobs.contains_key(&name) {
         match retry::agent(observed) {
             Agent::There => {
-                return prepared("its agent is running: the machine is not booted again");
+                return prepared("the agent is running: the machine is not booted again");
             }
             Agent::Unheard(left) => return Decision::later(left),
             Agent::Gone => {}
@@ -186,7 +186,7 @@ pub fn tidy(observed: &Observed, now: Timestamp) -> Option<Decision> {
         return None;
     }
     let (good, reason, message) = match &trouble {
-        None => (true, "Complete", "the machine is left as it must be after the run"),
+        None => (true, "Complete", "the cleanup after the run is complete"),
         Some(why) => (false, "Error", why.as_str()),
     };
     let status = with_condition(status, TIDIED_UP, good, reason, message, now);
@@ -276,7 +276,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
                 Progress::Due(Decision { steps: vec![create, status], requeue: None })
             }
             None => Progress::Failed(format!(
-                "hardware {:?} has no bmcRef, so the box cannot power it on",
+                "hardware {:?} has no bmcRef, so the box cannot power on the machine",
                 workflow.spec.hardware_ref
             )),
         },

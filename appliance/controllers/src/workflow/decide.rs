@@ -229,7 +229,7 @@ fn watch(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     }
     let workflow = &observed.workflow;
     if observed.left.whole.is_some_and(|left| left.is_zero()) {
-        let message = format!("not done within its {} s", workflow.status.global_timeout);
+        let message = format!("the workflow timed out after {} s", workflow.status.global_timeout);
         let steps = moved(workflow, Event::TimeRanOut, "Timeout", message, now);
         return Decision { steps, requeue: None };
     }
@@ -250,8 +250,7 @@ pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
         None => "not seen since the box started".to_owned(),
     };
     let agent = &status.tasks[at.0].agent_id;
-    let message =
-        format!("not done within its {} s; agent {agent} was {last_message}", action.timeout);
+    let message = format!("timed out after {} s; agent {agent} was {last_message}", action.timeout);
     let after = time_out(status, &message, now)?;
     let tell = Step::Tell { reason: "ActionTimedOut", message, warning: true };
     Some(Decision { steps: vec![Step::Status(Box::new(after)), tell], requeue: None })

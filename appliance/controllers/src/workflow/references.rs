@@ -58,7 +58,8 @@ impl WorkflowReconciler {
                 }
                 Err(ObjectError::NotFound(_)) => {
                     let Reference { resource, namespace, name: of_it, .. } = &reference;
-                    let why = format!("reference {name}: no {resource} {namespace}/{of_it}");
+                    let why =
+                        format!("reference {name}: {resource} {namespace}/{of_it} does not exist");
                     referred.missing.push(why);
                 }
                 Err(ObjectError::Invalid(why)) => {

@@ -31,7 +31,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let request = asked(workflow, RETRY_REQUEST, &status.requests.retry)?;
     let refused = match status.state {
         _ if workflow.spec.disabled == Some(true) => {
-            "not retried: it is disabled; enable it, and request it again"
+            "not retried: the workflow is disabled; enable it, then request the retry again"
         }
         State::Failed | State::Timeout => "",
         _ => "nothing to retry: only a workflow that failed or timed out can be retried",
@@ -49,7 +49,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let wanted = workflow.spec.retry.as_ref().map_or(RetryFrom::Failed, |retry| retry.from);
     let mut asked_of = observed.clone();
     request.clone_into(&mut asked_of.workflow.status.requests.retry);
-    Some(retry::begin(&asked_of, from.unwrap_or(wanted), "asked for", now))
+    Some(retry::begin(&asked_of, from.unwrap_or(wanted), "on request", now))
 }
 
 /// Returns the value of a new request in `annotation`; `answered` is the last executed value.
@@ -91,7 +91,7 @@ pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
             None => Decision { steps: Vec::new(), requeue: observed.left.action },
         }),
         (true, None) => {
-            let message = "no new action starts until it is resumed";
+            let message = "no new action starts until the workflow is resumed";
             let status = with_condition(status, PAUSED, true, "Requested", message, now);
             Some(with_event(status, "Paused", message))
         }

@@ -119,8 +119,8 @@ impl Hold {
     fn message(self, agent: &str) -> String {
         match self {
             Self::BmcAway => format!(
-                "waits for the BMC of the machine: neither it nor agent {agent} responds; check \
-                 the machine's power and network"
+                "waits for the BMC of the machine: neither the BMC nor agent {agent} responds; \
+                 check the power and the network of the machine"
             ),
             Self::AllSilent => format!(
                 "waits for agent {agent}: no agent responds, so its machine is not restarted; \
@@ -160,7 +160,7 @@ fn held_back(
             let hours = silent.as_secs() / 3600;
             let message = format!(
                 "neither agent {agent} nor the BMC of its machine has responded for {hours} h: \
-                 check its power and its network"
+                 check the power and the network of the machine"
             );
             let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
             return Some(Decision { steps, requeue: None });
@@ -262,7 +262,7 @@ fn is_back(observed: &Observed, job: &str) -> bool {
 fn call_off(workflow: &Workflow, job: &str) -> Decision {
     let mut status = workflow.status.clone();
     status.boot_options.jobs.remove(job);
-    let message = format!("agent {} is back: it is not booted again", status.agent_id);
+    let message = format!("agent {} is back: its machine is not booted again", status.agent_id);
     let steps = vec![
         Step::DeleteJob(job.to_owned()),
         Step::Status(Box::new(status)),
@@ -288,12 +288,14 @@ fn boot_again(observed: &Observed, boots: usize, silent_secs: u64, now: Timestam
     let workflow = &observed.workflow;
     let agent = &workflow.status.agent_id;
     let Some(name) = next_name(workflow) else {
-        let message =
-            format!("agent {agent} does not respond after {boots} boots; check its screen");
+        let message = format!(
+            "agent {agent} does not respond after {boots} boots; check the screen of its machine"
+        );
         let steps = moved(workflow, Event::BootFailed, "BootFailed", message, now);
         return Decision { steps, requeue: None };
     };
-    let message = format!("agent {agent} has not responded for {silent_secs} s: booting it again");
+    let message =
+        format!("agent {agent} has not responded for {silent_secs} s: booting its machine again");
     let tell = Step::Tell { reason: "AgentSilent", message, warning: true };
     match boot::run_job(observed, &name, boot::netboot(observed)) {
         Progress::Due(mut decision) => {

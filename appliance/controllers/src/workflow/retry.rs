@@ -40,10 +40,10 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     let moments = &observed.moments;
     let left = wait.saturating_sub(moments.since(moments.at(ended.time)));
     if left.is_zero() {
-        return begin(observed, retry.from, "by its retry policy", now);
+        return begin(observed, retry.from, "by the retry policy", now);
     }
     let message = format!(
-        "attempt {} of {most} begins {} s after the end of the last",
+        "attempt {} of {most} begins {} s after the end of the previous attempt",
         number + 1,
         wait.as_secs()
     );

@@ -27,7 +27,7 @@ const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";
 const WARNING_MAX: usize = 400;
 
 /// Error message on a guest, whose host system cannot be reset by the box.
-pub const NOT_OWN: &str = "this Tinbox is a program on another system: restart and erase it there";
+pub const NOT_OWN: &str = "Tinbox runs as a program on a host system: restart or erase it there";
 
 /// Returns the routes of a reset. GET returns an [`ErasureSummary`]. POST takes a
 /// [`BoxActionRequest`], and returns an [`ErasureSummary`]. `view_source` is `None` on a guest.

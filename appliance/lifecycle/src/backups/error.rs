@@ -32,7 +32,7 @@ pub enum BackupError {
     #[error("the stored data of this box cannot be read: restore a backup first")]
     Lost,
     /// The box has no stored backup with this name.
-    #[error("the box keeps no backup {0:?}")]
+    #[error("the box has no backup {0:?}")]
     NoSuch(String),
     /// A file operation failed.
     #[error("cannot {attempt}")]
@@ -57,13 +57,13 @@ pub enum BackupError {
 impl Hint for BackupError {
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Busy => Some("wait until it has ended"),
-            Self::Restarting => Some("ask again then"),
+            Self::Busy => Some("wait until the other backup or restore has ended"),
+            Self::Restarting => Some("try again after the restart"),
             Self::Backup(error) => error.hint(),
-            Self::Plain => Some("restore one that was made with a passphrase"),
-            Self::Unfit(_) => Some("make a new one on the box that it is from"),
-            Self::Nowhere => Some("make one with `tinbox backup create`"),
-            Self::NoSuch(_) => Some("`tinbox backup list` shows those it keeps"),
+            Self::Plain => Some("restore an encrypted backup"),
+            Self::Unfit(_) => Some("make a new backup on the box that this backup is from"),
+            Self::Nowhere => Some("make a backup with `tinbox backup create`"),
+            Self::NoSuch(_) => Some("`tinbox backup list` shows the backups that the box keeps"),
             Self::Request
             | Self::Lost
             | Self::Disk { .. }

@@ -113,7 +113,7 @@ impl Backups {
         }
         self.objects(&frozen, plain, |part, value| Ok(writer.add(&part, value)?))?;
         let file = writer.finish()?;
-        let bytes = file.metadata().map_err(disk("measure the backup"))?.len();
+        let bytes = file.metadata().map_err(disk("read the size of the backup"))?.len();
         let day = made.strftime("%Y-%m-%d");
         let name = format!("{}-{day}.boxbak", file_name(&self.name));
         Ok(BackupFile { file, name, last: LastBackup { at: Some(made), bytes } })

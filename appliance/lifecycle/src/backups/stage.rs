@@ -159,7 +159,7 @@ impl Backups {
         }
         let count = objects.end()?;
         if count != header.contents.objects {
-            return Err(BackupError::Unfit(format!("it has only {count} objects")));
+            return Err(BackupError::Unfit(format!("only {count} of its objects can be restored")));
         }
         if header.encryption != "none" {
             self.try_start(&files)?;

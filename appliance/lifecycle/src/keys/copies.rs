@@ -57,7 +57,7 @@ const VITAL: [VitalFile; 13] = [
     VitalFile {
         path: "keys.recovery",
         is_whole: sealing::is_recovery,
-        lost: "the owner's passphrase cannot decrypt the keys; the next login creates it again",
+        lost: "the owner's passphrase cannot decrypt the keys; the next login makes a new file",
     },
     VitalFile {
         path: "boot-token.key",
@@ -182,7 +182,7 @@ pub fn keep(state: &Path) {
 fn mend_one(state: &Path, file: &VitalFile) -> Option<String> {
     let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));
     let what = match now {
-        FileState::Absent => "is gone",
+        FileState::Absent => "is missing",
         _ => "is damaged",
     };
     match (act(&now, &copy), now, copy) {
@@ -205,7 +205,7 @@ fn mend_one(state: &Path, file: &VitalFile) -> Option<String> {
         }
         (CopyAction::Lose, ..) => {
             let aside = if file.path == OWNER { Ok(()) } else { set_aside(state, file.path) };
-            let also = aside.err().map(|error| format!("; it stays in its place: {error}"));
+            let also = aside.err().map(|error| format!("; cannot rename the file: {error}"));
             let also = also.unwrap_or_default();
             Some(format!(
                 "The file {} {what}, and has no second copy: {}{also}",

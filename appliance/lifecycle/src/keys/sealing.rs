@@ -62,12 +62,12 @@ pub enum Error {
     },
     /// The key is sealed, and this board has no TPM.
     #[error(
-        "the key {0} is sealed to a TPM, but this board has none: put the disk back into its \
-         board, log in on the box's page with the owner's passphrase, or restore a backup"
+        "the key {0} is sealed to a TPM, but this board has no TPM: put the disk back into the \
+         former board, log in on the box's page with the owner's passphrase, or restore a backup"
     )]
     NoTpm(&'static str),
     /// The TPM cannot seal the keys.
-    #[error("cannot seal the keys to the TPM; they stay unencrypted")]
+    #[error("cannot seal the keys to the TPM; the keys stay unencrypted")]
     Unsealed(#[source] tpm::Error),
     /// The recovery file was made with another passphrase, or is damaged.
     #[error("cannot decrypt {RECOVERY} with this passphrase; restore a backup")]

@@ -23,7 +23,7 @@ pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String
         let path = parts(key)?;
         let (last, above) = path.split_last().ok_or("a key is empty")?;
         if last.1.is_some() && value.is_some() {
-            return Err(format!("{key} is a table: use the name of a key in it"));
+            return Err(format!("{key} is a table: use the name of a key in the table"));
         }
         let table = walk(document.as_table_mut(), above, value.is_some())
             .map_err(|why| format!("cannot set {key}: {why}"))?;

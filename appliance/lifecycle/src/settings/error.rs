@@ -10,8 +10,8 @@ use stdx::Hint;
 pub enum SettingsError {
     /// The change is not based on the current text.
     #[error(
-        "somebody else changed the settings meanwhile: they are {found}, and the change was made \
-         from {based}"
+        "another change of the settings was saved first: the ETag is now {found}, and this change \
+         is based on {based}"
     )]
     Changed {
         /// Sum of the current text.
@@ -39,7 +39,7 @@ pub enum SettingsError {
 impl Hint for SettingsError {
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Changed { .. } => Some("read them again, then change them"),
+            Self::Changed { .. } => Some("read the settings again, then repeat the change"),
             Self::Volume(error) => error.hint(),
             Self::Mistakes(_) | Self::Unwanted(_) | Self::NoRevision(_) | Self::History(_) => None,
         }

@@ -148,7 +148,7 @@ async fn done<T: Send + 'static>(
     work: impl FnOnce(&Settings) -> Result<T, SettingsError> + Send + 'static,
 ) -> Result<T, Response> {
     let Some(settings) = settings else {
-        let why = "this Tinbox is a program on another system: change its configuration file there";
+        let why = "Tinbox runs as a program on a host system: change the configuration file there";
         return Err(failure(StatusCode::NOT_FOUND, "NotFound", why));
     };
     let asked = tokio::task::spawn_blocking(move || work(&settings)).await;

@@ -124,8 +124,8 @@ fn one(nic: &NicSetup) -> Result<NicUse, String> {
         Role::Unused => Ok(NicUse::Unused),
         Role::Both if matches!(mode.as_str(), "off" | "proxy") => Ok(NicUse::Both { mode }),
         Role::Both => Err(format!(
-            "{name} is for people and machines, so another server gives addresses there: choose \
-             proxy or off. For addresses from this box, choose provisioning."
+            "{name} is for people and machines, so another DHCP server gives the addresses there: \
+             choose proxy or off. For addresses from this box, choose provisioning."
         )),
         Role::Provisioning => {
             let Some(net) = net(&nic.own) else {
@@ -167,8 +167,8 @@ fn confirmed(nic: &NicSetup) -> Result<String, String> {
         return Ok(String::new());
     }
     Err(format!(
-        "The default route uses {}, so it is probably your own network. To give addresses there, \
-         type the last four digits of its hardware address.",
+        "The default route uses {0}, so {0} is probably on your own network. To give addresses \
+         there, type the last four digits of the MAC address of {0}.",
         nic.name
     ))
 }

@@ -58,7 +58,7 @@ pub fn open(state: &Path, system_kind: SystemKind) -> anyhow::Result<OpenedStore
     let is_gone = !storage::file(state).exists() && state.join(LATER).exists();
     let keys = std::panic::AssertUnwindSafe(Keys::of(state, system_kind));
     let opened = match is_gone {
-        true => Err(anyhow::anyhow!("{} is gone", storage::file(state).display())),
+        true => Err(anyhow::anyhow!("{} is missing", storage::file(state).display())),
         // The database may panic on pages that a failing disk has changed.
         false => catch_unwind(|| storage::open_by(state, &keys)).unwrap_or_else(|_| {
             let file = storage::file(state);

@@ -8,7 +8,7 @@ use store::FreeSpace;
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
     /// Another update is under way or on trial. Only one update runs at a time.
-    #[error("another update is being made")]
+    #[error("another update is under way")]
     Busy,
     /// The bundle is damaged, or its signature is not valid.
     #[error(transparent)]
@@ -23,8 +23,8 @@ pub enum UpdateError {
     },
     /// The disk has too little free space for the copy of the store that a newer release may need.
     #[error(
-        "the box's disk is nearly full: {} are free, and {} are needed to bring its store to a \
-         newer release",
+        "the box's disk is nearly full: {} are free, and {} are needed to convert the store for \
+         a newer release",
         stdx::bytes(.0.free), stdx::bytes(.0.needed)
     )]
     NoRoom(FreeSpace),
@@ -42,10 +42,10 @@ pub enum UpdateError {
 impl Hint for UpdateError {
     fn hint(&self) -> Option<&str> {
         match self {
-            Self::Busy => Some("`tinbox update status` shows how far it is"),
+            Self::Busy => Some("`tinbox update status` shows the progress"),
             Self::Bundle(error) => error.hint(),
             Self::Unwanted { hint, .. } => *hint,
-            Self::NoRoom(_) => Some("delete what is not needed, then update"),
+            Self::NoRoom(_) => Some("delete data that is not needed, then update"),
             Self::Host(error) => error.hint(),
             Self::Record(_) | Self::Ended => None,
         }

@@ -101,6 +101,6 @@ fn answer(updates: &Updates, done: Result<(), UpdateError>) -> Response {
 }
 
 fn not_own() -> Response {
-    let why = "this Tinbox is a program on another system: update it there";
+    let why = "Tinbox runs as a program on a host system: update the program there";
     failure(StatusCode::NOT_FOUND, "NotFound", why)
 }

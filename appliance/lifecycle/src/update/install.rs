@@ -84,8 +84,8 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), UpdateErr
     };
     if read(&manifest.version)? < read(running)? {
         return Err(UpdateError::unwanted(
-            format!("the release is {}, older than {running}, which runs", manifest.version),
-            Some("`tinbox update rollback` starts the one in the other slot"),
+            format!("the release is {}, older than {running}, which runs here", manifest.version),
+            Some("`tinbox update rollback` starts the release in the other slot"),
         ));
     }
     Ok(())

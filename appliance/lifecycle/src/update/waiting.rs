@@ -93,7 +93,7 @@ impl Updates {
         use UpdateState::{Installed, Scheduled, Waiting};
         let ready = |state| matches!(state, Installed | Scheduled | Waiting);
         if !now.update.as_ref().is_some_and(|update| ready(update.state)) {
-            let hint = Some("`tinbox update status` shows how it is");
+            let hint = Some("`tinbox update status` shows the state of the update");
             return Err(UpdateError::unwanted("no update waits for a restart", hint));
         }
         now.agreed = true;

@@ -38,7 +38,7 @@ const POLICY_FAIL: u32 = 0x09d;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Communication with the device failed.
-    #[error("cannot {doing} by the TPM")]
+    #[error("TPM: cannot {doing}")]
     Device {
         /// Operation that failed, as a verb phrase.
         doing: &'static str,
@@ -47,7 +47,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The TPM returned an error code.
-    #[error("cannot {doing} by the TPM: response code {code:#x}; look it up with tpm2_rc_decode")]
+    #[error("TPM: cannot {doing}: response code {code:#x}; `tpm2_rc_decode` explains the code")]
     Refused {
         /// Operation that failed, as a verb phrase.
         doing: &'static str,
@@ -55,18 +55,16 @@ pub enum Error {
         code: u32,
     },
     /// Another TPM sealed the secret, or this TPM was cleared after sealing.
-    #[error("it is sealed to another TPM: the disk is in another board, or the TPM was cleared")]
+    #[error("the key is sealed to another TPM: the disk was moved, or the TPM was cleared")]
     OtherTpm,
     /// The state of Secure Boot has changed.
-    #[error(
-        "it is sealed to another state of Secure Boot: change it back in the firmware's settings"
-    )]
+    #[error("Secure Boot changed after the key was sealed: restore its state in the firmware")]
     Changed,
     /// The stored bytes are not a complete sealed secret.
-    #[error("it is damaged")]
+    #[error("the sealed key is damaged")]
     Damaged,
     /// The secret is longer than [`SECRET_MAX`].
-    #[error("a TPM seals at most {SECRET_MAX} bytes, found {0}")]
+    #[error("cannot seal {0} bytes to a TPM: the limit is {SECRET_MAX} bytes")]
     TooLong(usize),
 }
 
@@ -189,7 +187,7 @@ impl<D: Read + Write> Tpm<D> {
 
     /// Frees a handle. An error is ignored, because the TPM may already have freed the handle.
     fn forget(&mut self, handle: u32) {
-        let _ = self.ask("forget a handle", &wire::flush(handle));
+        let _ = self.ask("free a handle", &wire::flush(handle));
     }
 
     fn ask(&mut self, doing: &'static str, command: &[u8]) -> Result<TpmResponse, Error> {
@@ -224,7 +222,7 @@ impl TpmResponse {
 }
 
 fn unreadable(doing: &'static str) -> Error {
-    let source = io::Error::new(io::ErrorKind::InvalidData, "its response is incomplete");
+    let source = io::Error::new(io::ErrorKind::InvalidData, "the response is incomplete");
     Error::Device { doing, source }
 }
 
@@ -254,7 +252,7 @@ fn exchange(device: &mut (impl Read + Write), command: &[u8]) -> io::Result<Vec<
             return Ok(answer);
         }
         if count == answer.len() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "its response is too long"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the response is too long"));
         }
     }
 }

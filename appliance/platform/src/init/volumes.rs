@@ -161,7 +161,7 @@ fn offer() -> Result<(), Error> {
     let folder = Path::new(BOOT).join("tinbox").join(slot.as_deref().unwrap_or("a"));
     make(SLOT)?;
     rustix::mount::mount_bind(&folder, SLOT)
-        .map_err(Error::io(format!("show {} as {SLOT}", folder.display())))?;
+        .map_err(Error::io(format!("bind-mount {} at {SLOT}", folder.display())))?;
     let (upper, work) = (format!("{CACHE}/media"), format!("{CACHE}/.media"));
     for place in [&upper, &work] {
         make(place)?;
@@ -209,7 +209,7 @@ fn is_mounted(place: &Path) -> bool {
 }
 
 fn make(place: &str) -> Result<(), Error> {
-    fs::create_dir_all(place).map_err(Error::io(format!("make {place}")))
+    fs::create_dir_all(place).map_err(Error::io(format!("create the folder {place}")))
 }
 
 /// Writes all data and unmounts the volumes. A volume that is still in use becomes read-only.

@@ -33,7 +33,7 @@ pub fn swap() -> Result<(), Error> {
         drop(device);
         sys::swap_on(c"/dev/zram0")
     };
-    attempt().map_err(Error::io("swap into compressed memory"))
+    attempt().map_err(Error::io("enable swap in compressed memory"))
 }
 
 /// Returns the memory size in bytes from `/proc/meminfo`, or 0 if the line is missing.

@@ -318,8 +318,8 @@ fn no_loader(file: &str) -> Option<String> {
     let name = file.rsplit('/').next().unwrap_or_default();
     dhcp::BINARIES.iter().any(|(_, loader)| *loader == name).then(|| {
         format!(
-            "this box has no boot loader for the machine's architecture; add ipxe/{name} to its \
-             artifacts"
+            "this box has no boot loader for the machine's architecture; add ipxe/{name} to the \
+             box's artifacts"
         )
     })
 }
@@ -356,7 +356,8 @@ impl metadata::Observer for Observers {
         tracing::debug!(%peer, hardware, %mac, "metadata was requested by another NIC");
         if let Some(hardware) = self.index.by_address(peer) {
             let what = "metadata".to_owned();
-            let why = format!("NIC {mac} uses its address {peer}, but is not in its Hardware");
+            let why =
+                format!("NIC {mac} uses the machine's address {peer}, but is not in the Hardware");
             self.record_event(&hardware, &BootEvent::Refused { what, why });
         }
     }

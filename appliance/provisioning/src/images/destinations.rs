@@ -53,7 +53,8 @@ fn judge(
         if let Some(interface) = routes.beside_default(address).filter(|_| !is_named) {
             return Err(RefusedAddress(format!(
                 "{address} is reached by {interface}, not by the default route, so the box \
-                 fetches no files from there: add its network to \"networks\" of [images]"
+                 fetches no files from there: add the network of this address to \"networks\" of \
+                 [images]"
             )));
         }
     }

@@ -67,8 +67,8 @@ pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the default route uses {}, so it is probably your own network; to give addresses there \
-         anyway, set spec.confirm to the last four digits of its hardware address, {}",
+        "the default route uses {0}, so {0} is probably on your own network; to give addresses \
+         there anyway, set spec.confirm to the last four digits of the MAC address of {0}, {1}",
         plan.interface, nic.mac
     ))
 }

@@ -37,7 +37,7 @@ impl References for EngineReferences {
         Box::pin(async move {
             // Without access, the error must not reveal if the object exists.
             if !self.may_read(from, to) {
-                let why = "no rule of `[templates] references` allows it";
+                let why = "no rule of `[templates] references` allows the access";
                 return Err(ObjectError::Invalid(why.to_owned()));
             }
             let resource = format!("{}/{}@{}", to.group, to.resource, to.version);

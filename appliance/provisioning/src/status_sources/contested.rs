@@ -28,10 +28,13 @@ pub fn events(contested: &Contested, at: Timestamp) -> [ObjectEvent; 2] {
         at,
     };
     [
-        event(owner, format!("its {what} {name} is in Hardware {other} too, which is not used")),
+        event(
+            owner,
+            format!("its {what} {name} is also in Hardware {other}: this Hardware is used"),
+        ),
         event(
             other,
-            format!("its {what} {name} is in Hardware {owner} too, which is used instead of this"),
+            format!("its {what} {name} is also in Hardware {owner}: that Hardware is used"),
         ),
     ]
 }
@@ -60,7 +63,7 @@ fn fault(contested: &[Contested]) -> Option<Fault> {
     let trouble = Trouble {
         what: "Two Hardware describe one machine".into(),
         why: why.into(),
-        now: "Change one of the two, or delete the one that is wrong".into(),
+        now: "Change one of the two Hardware, or delete the wrong one".into(),
         code: "Contested".into(),
         ..Trouble::default()
     };
@@ -105,13 +108,13 @@ mod tests {
             [
                 text(
                     "nuc1",
-                    "its MAC 52:54:00:77:00:01 is in Hardware default/discovery-1 too, which is \
-                     not used"
+                    "its MAC 52:54:00:77:00:01 is also in Hardware default/discovery-1: this \
+                     Hardware is used"
                 ),
                 text(
                     "discovery-1",
-                    "its MAC 52:54:00:77:00:01 is in Hardware default/nuc1 too, which is used \
-                     instead of this"
+                    "its MAC 52:54:00:77:00:01 is also in Hardware default/nuc1: that Hardware \
+                     is used"
                 ),
             ]
         );

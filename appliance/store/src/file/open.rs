@@ -93,7 +93,7 @@ fn forward(
             db = database_in(path)?;
         }
         Some(_) => {}
-        None => return Err(damaged("not a store")),
+        None => return Err(damaged("the file is not a store")),
     }
     let totals = prepare(path, &db, vault)?;
     Ok((db, totals))
@@ -102,9 +102,10 @@ fn forward(
 fn database_in(path: &Path) -> Result<Database, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(file_error("open", path))?;
-    file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(file_error("protect", path))?;
+    file.set_permissions(Permissions::from_mode(FILE_MODE))
+        .map_err(file_error("set the permissions of", path))?;
     // redb would create a database in an empty file.
-    if file.metadata().map_err(file_error("measure", path))?.len() == 0 {
+    if file.metadata().map_err(file_error("read the size of", path))?.len() == 0 {
         return Err(damaged("its file is empty"));
     }
     database(path, backend(path, file)?)
@@ -171,7 +172,7 @@ pub(crate) fn settle(fresh: &Path, path: &Path) -> Result<(), Error> {
 
 /// Opens a database over `backend`; `path` is for error messages.
 pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Database, Error> {
-    let length = backend.len().map_err(file_error("measure", path))?;
+    let length = backend.len().map_err(file_error("read the size of", path))?;
     let mut builder = Builder::new();
     builder.set_check_integrity_on_open(length <= CHECKED_BYTES).set_cache_size(CACHE_BYTES);
     if was_left_open(&backend, length).map_err(file_error("read", path))? {

@@ -77,7 +77,7 @@ impl Check<'_> {
             let (revision, row) = row.map_err(storage("check"))?;
             let change = decode_change(revision.value(), row.value(), self.vault)?;
             if change.revision != at + 1 {
-                return Err(damaged(format!("revision {} follows {at}", change.revision)));
+                return Err(damaged(format!("revision {} follows revision {at}", change.revision)));
             }
             at = change.revision;
             bytes += row.value().len() as u64;
@@ -88,7 +88,10 @@ impl Check<'_> {
                 None => previous.is_none_or(|(revision, _)| revision <= self.floor),
             };
             if !plausible {
-                return Err(damaged(format!("revision {at} of {} does not follow", change.key)));
+                return Err(damaged(format!(
+                    "revision {at} of {} does not continue the earlier state",
+                    change.key
+                )));
             }
         }
         if at != self.revision || bytes != meta(self.txn, META_LOG_BYTES)? {

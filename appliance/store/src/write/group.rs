@@ -214,7 +214,7 @@ impl Writer {
         let totals = tables.finish()?;
         self.ages.mark(steady, totals.revision, log_age);
         if totals == self.totals && !touched {
-            txn.abort().map_err(storage("leave untouched"))?;
+            txn.abort().map_err(storage("abort a write to"))?;
             return Ok(done);
         }
         txn.commit().map_err(storage("commit to"))?;

@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn a_page_has_the_error_and_its_hint_as_sentences() {
-        let busy = "Another backup or restore is under way. Wait until it has ended.";
+        let busy = "Another backup or restore is under way. Wait until the other backup or \
+                    restore has ended.";
         assert_eq!(sentences(BackupError::Busy), busy);
         assert_eq!(sentences(BackupError::Ended).matches('.').count(), 1);
     }

@@ -21,14 +21,14 @@ impl<'w> Walk<'w> {
             Operand::Field(fields) => (dot.clone(), fields),
             Operand::Variable(name, fields) => (self.variable(name, line)?, fields),
             Operand::Chain(inner, fields) => (self.operand(inner, line, dot)?, fields),
-            _ => return fail(line, "can't give argument to a value that is no function"),
+            _ => return fail(line, "can't give argument to non-function"),
         };
         let Some((method, fields)) = fields.split_last() else {
-            return fail(line, "can't give argument to a value that is no function");
+            return fail(line, "can't give argument to non-function");
         };
         match self.fields(value, fields, line)? {
             Value::Version(it) => self.method(&it, method, operands, line, dot, last),
-            _ => fail(line, format!("{method} has arguments but is no method")),
+            _ => fail(line, format!("{method} is not a method but has arguments")),
         }
     }
 

@@ -12,7 +12,7 @@ pub static FUNCTIONS: &[Function] = &[
     variadic("or", &[Reflect], Reflect, |args| Ok(args.any(0).clone())),
     exact("not", &[Reflect], |args| Ok(Value::Bool(!args.any(0).truth()))),
     variadic("call", &[Reflect], Reflect, |args| {
-        Err(format!("a value of type {} is no function", args.any(0).type_name()))
+        Err(format!("a value of type {} is not a function", args.any(0).type_name()))
     }),
     exact("len", &[Reflect], len),
     variadic("index", &[Reflect], Reflect, index),

@@ -135,7 +135,7 @@ impl Parser<'_> {
                 Operand::Number(Number::of_char(unquote::char(token.text).map_err(wrong)?))
             }
             Kind::Number => Operand::Number(number_from_text(token.text).map_err(wrong)?),
-            Kind::Complex => return Err(wrong("complex numbers are not known here".to_owned())),
+            Kind::Complex => return Err(wrong("complex numbers are not supported".to_owned())),
             Kind::LeftParen => {
                 let pipe = self
                     .nested(|parser| parser.pipeline("parenthesized pipeline", Kind::RightParen))?;

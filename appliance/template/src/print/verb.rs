@@ -164,7 +164,7 @@ impl Printer<'_> {
             'f' | 'F' => format!("{:.*}", precision.unwrap_or(6), number.abs()),
             'b' => float::binary(number.abs()),
             'x' | 'X' if precision.is_some() && flags.sharp => {
-                return Err(format!("%#.{verb} of a float is not known here"));
+                return Err(format!("%#.{verb} of a float is not supported"));
             }
             'x' => float::hexadecimal(number.abs(), precision),
             'X' => float::hexadecimal(number.abs(), precision).to_uppercase(),

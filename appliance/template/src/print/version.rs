@@ -17,7 +17,7 @@ impl Printer<'_> {
             return self.string(&it.version.to_string(), verb, value);
         }
         if it.is_pointer && depth > 0 {
-            return Err("printf: an address is another one each time".to_owned());
+            return Err("printf: an address differs at each call".to_owned());
         }
         if verb != 'w' {
             return self.inside(it, verb, depth);

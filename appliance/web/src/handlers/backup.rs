@@ -99,7 +99,7 @@ pub async fn restore_stored(
     }
     let restored = match form.agreed {
         Some(_) => site.source.restore_kept(form.name).await,
-        None => Err("Tick the box that says what is replaced. Nothing was done.".to_owned()),
+        None => Err("Nothing was done: tick \"Replace all data on this box\".".to_owned()),
     };
     let (status, words) = match restored {
         Ok(report) => (StatusCode::OK, became(&report)),
@@ -110,8 +110,8 @@ pub async fn restore_stored(
 
 fn became(report: &BackupSummary) -> String {
     format!(
-        "This box is now {} as it was at {:.0}: {}. It restarts; log in with its passphrase of \
-         then.",
+        "This box is now {} as it was at {:.0}: {}. The box restarts; log in with the passphrase \
+         that was valid at that time.",
         report.name,
         report.made,
         report.contents()

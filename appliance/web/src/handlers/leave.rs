@@ -53,6 +53,8 @@ pub(super) async fn leave(
             let text = format!("The box goes down now: {effect}.");
             page_of(StatusCode::OK, leaving.label(), &text)
         }
-        Err(why) => page_of(StatusCode::CONFLICT, leaving.label(), &format!("It stays on: {why}.")),
+        Err(why) => {
+            page_of(StatusCode::CONFLICT, leaving.label(), &format!("The box stays on: {why}."))
+        }
     }
 }

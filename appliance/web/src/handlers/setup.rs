@@ -114,10 +114,13 @@ async fn ask<T: Send + 'static>(
     match asked {
         Ok(Some(done)) => Ok(done),
         Ok(None) => {
-            let why = "This box runs as a process on another system; set it up there.";
+            let why = "This Tinbox runs as a program on a host system: change the settings there.";
             Err(text(StatusCode::NOT_FOUND, why))
         }
-        Err(_) => Err(text(StatusCode::INTERNAL_SERVER_ERROR, "The box could not do this.")),
+        Err(_) => Err(text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "The request failed unexpectedly. Try again.",
+        )),
     }
 }
 
@@ -228,8 +231,8 @@ async fn restart(State(site): SiteState, headers: HeaderMap, Form(fields): Field
     }
     let (title, why) = match ask(&site, |setup| setup.restart()).await {
         Ok(Ok(())) => {
-            let why = "The box restarts. In about half a minute its page is here again; if its \
-                       address changed, its own screen shows the new one.";
+            let why = "The box restarts, which takes about half a minute. If the address of the \
+                       box has changed, the box's screen shows the new address.";
             ("Restarting", why.to_owned())
         }
         Ok(Err(why)) => ("Not restarting", why),

@@ -64,7 +64,7 @@ impl TryFrom<String> for Code {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::typed(&text).ok_or("it is not a code of six characters")
+        Self::typed(&text).ok_or("expected a code of six characters")
     }
 }
 

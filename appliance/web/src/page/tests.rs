@@ -58,7 +58,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("box-safe-mode", Page::Box.html(&example::safe_mode(), "c5rf")),
         ("help", shown(Page::Help)),
         ("claim", claim(&example::unclaimed(), "7KQ4M2", "10.20.30.40", "")),
-        ("claim-wrong", claim(&example::unclaimed(), "", "10.20.30.40", "That is not the code.")),
+        ("claim-wrong", claim(&example::unclaimed(), "", "10.20.30.40", "Wrong code.")),
         ("login", login(&example::calm(), "")),
         ("setup-network", nics(&example::calm(), &two_cards(), "c5rf", "")),
         ("setup-network-wrong", nics(&example::calm(), &two_cards(), "c5rf", "Not <here>.")),

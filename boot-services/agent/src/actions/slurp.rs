@@ -109,7 +109,9 @@ impl Slurp {
             // The side that closed the connection has the cause; the other side's error is a
             // consequence.
             (Err(imaging::Error::Stopped), Ok(())) => {
-                return Err(self.refused("it responded before the upload was complete".to_owned()));
+                return Err(
+                    self.refused("the server responded before the upload was complete".to_owned())
+                );
             }
             (Err(imaging::Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => {
                 return Err(error);
@@ -238,7 +240,7 @@ impl Source {
         };
         let size = file
             .seek(SeekFrom::End(0))
-            .map_err(imaging::Error::io(format!("learn the size of {}", path.display())))?;
+            .map_err(imaging::Error::io(format!("read the size of {}", path.display())))?;
         Ok(Self { file, path, size })
     }
 

@@ -165,7 +165,7 @@ fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Tabl
     const ENTRIES: std::ops::Range<usize> = 446..510;
     const PROTECTIVE: u8 = 0xee;
     if sector.get(510..512) != Some(&[0x55, 0xaa]) {
-        return Err("has no partition table; make one by storage first".to_owned());
+        return Err("has no partition table; create one with the action storage first".to_owned());
     }
     let is_gpt = sector[ENTRIES].chunks(16).any(|entry| entry[4] == PROTECTIVE);
     let (table, program) = if is_gpt { (Table::Gpt, gpt) } else { (Table::Dos, dos) };

@@ -65,7 +65,7 @@ impl Process {
             words.extend_from_slice(command);
         }
         if words.first().is_none_or(String::is_empty) {
-            return Err("neither it nor the action sets a program to run".to_owned());
+            return Err("neither the image nor the action sets a program to run".to_owned());
         }
         let mut merged: Vec<(String, String)> = Vec::new();
         let of_image = settings.env.unwrap_or_default();

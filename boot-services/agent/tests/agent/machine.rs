@@ -114,7 +114,10 @@ async fn writefile_says_what_it_cannot_mount() {
     let disk = Loop::new(8 << 20);
     let more = ["DEST_PATH=/a", "CONTENTS=x"];
     let error = act("writefile", &file_environment(&disk, "nosuchfs", &more)).await.unwrap_err();
-    assert_eq!(error, "cannot mount nosuchfs: the agent's kernel has ext4, xfs, btrfs and vfat");
+    assert_eq!(
+        error,
+        "cannot mount nosuchfs: the agent's kernel supports only ext4, xfs, btrfs and vfat"
+    );
     let error = act("writefile", &file_environment(&disk, "ext4", &more)).await.unwrap_err();
     assert!(error.starts_with(&format!("cannot mount {} as ext4", disk.path.display())), "{error}");
 }

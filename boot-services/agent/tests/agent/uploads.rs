@@ -130,7 +130,10 @@ async fn a_server_that_refuses_fails_the_action() {
     assert!(error.ends_with("/image is refused: 507 Insufficient Storage"), "{error}");
     let (url, _) = server("413 Payload Too Large", 1000).await;
     let error = act("slurp", &settings(&disk, &url, "COMPRESSED=true")).await.unwrap_err();
-    assert!(error.contains("413 Payload Too Large") || error.contains("no data of"), "{error}");
+    assert!(
+        error.contains("413 Payload Too Large") || error.contains("no new data from or to"),
+        "{error}"
+    );
     let nobody = "http://127.0.0.1:1/image";
     let error = act("slurp", &settings(&disk, nobody, "COMPRESSED=true")).await.unwrap_err();
     assert!(error.contains("cannot connect"), "{error}");

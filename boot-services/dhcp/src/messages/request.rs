@@ -24,22 +24,22 @@ const LINK_SELECTION: u8 = 5;
 #[non_exhaustive]
 pub enum Malformed {
     /// The datagram is shorter than header and cookie.
-    #[error("it has {0} bytes, too few for a DHCP header")]
+    #[error("the message has {0} bytes, too few for a DHCP header")]
     Short(usize),
     /// The first byte is not 1 (BOOTREQUEST): a server's message, or another protocol.
-    #[error("it is not a client's message (op {0})")]
+    #[error("the message is not from a client (op {0})")]
     NotRequest(u8),
     /// The hardware address is not a 6-byte Ethernet address, or is zero or a group address.
-    #[error("it has no Ethernet address")]
+    #[error("the message has no Ethernet address")]
     Hardware,
     /// The magic cookie is missing: plain BOOTP, or another protocol.
-    #[error("it has no DHCP cookie")]
+    #[error("the message has no DHCP cookie")]
     Cookie,
     /// The length of this option is not valid.
-    #[error("its option {0} has an invalid length")]
+    #[error("option {0} of the message has an invalid length")]
     Option(u8),
     /// Option 53 is missing, unknown, or a server's message type.
-    #[error("it has no message type that a client sends")]
+    #[error("the message has no message type of a client")]
     Kind,
 }
 

@@ -42,19 +42,19 @@ const INTERFACE_ID_MAX: usize = 128;
 #[non_exhaustive]
 pub enum Malformed {
     /// The message is shorter than its header.
-    #[error("it has {0} bytes, too few for a DHCPv6 header")]
+    #[error("the message has {0} bytes, too few for a DHCPv6 header")]
     Short(usize),
     /// The message type is a server's, or unknown.
-    #[error("it is not a client's message (type {0})")]
+    #[error("the message is not from a client (type {0})")]
     Kind(u8),
     /// The length of this option is not valid.
-    #[error("its option {0} has an invalid length")]
+    #[error("option {0} of the message has an invalid length")]
     Option(u16),
     /// The relay message has no inner message, or too many relays.
     #[error("a relay-forward message has no inner message, or too many relays")]
     Relay,
     /// The client identifier is missing; only an INFORMATION-REQUEST may omit it.
-    #[error("it has no client identifier")]
+    #[error("the message has no client identifier")]
     Anonymous,
 }
 

@@ -62,9 +62,9 @@ impl Disk {
         let mut file = open_exclusively(path)?;
         let size = file
             .seek(SeekFrom::End(0))
-            .map_err(Error::io(format!("learn the size of {}", path.display())))?;
+            .map_err(Error::io(format!("read the size of {}", path.display())))?;
         let sector = rustix::fs::ioctl_blksszget(&file)
-            .map_err(Error::io(format!("learn the sector size of {}", path.display())))?;
+            .map_err(Error::io(format!("read the sector size of {}", path.display())))?;
         Ok(Self {
             file,
             path: path.to_owned(),

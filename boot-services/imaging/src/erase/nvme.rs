@@ -143,7 +143,7 @@ impl Namespace {
             controller: opened.map_err(Error::io(format!("open {}", controller.display())))?,
             path: path.to_owned(),
             number: number.map_err(bad).map_err(Error::io(format!(
-                "learn the number of the namespace {}",
+                "read the number of the namespace {}",
                 path.display()
             )))?,
             others: others(Path::new("/sys/class/block"), folder),

@@ -170,7 +170,7 @@ struct Instance {
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     if text.len() as u64 > TEXT_BYTES {
-        return Err(format!("it is longer than {}", stdx::bytes(TEXT_BYTES)));
+        return Err(format!("the description is longer than {}", stdx::bytes(TEXT_BYTES)));
     }
     let options = serde_saphyr::options! { with_snippet: false };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())

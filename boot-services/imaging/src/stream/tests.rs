@@ -262,7 +262,7 @@ async fn a_server_that_never_gets_further_is_given_up() {
     let mut faults = vec![Fault::NoRanges];
     faults.extend([Fault::CutAt(body.len() / 2); 40]);
     let run = run(&body, &faults, None).await;
-    assert!(sentence(&run).starts_with("no data of http://"), "{}", sentence(&run));
+    assert!(sentence(&run).starts_with("no new data from or to http://"), "{}", sentence(&run));
     assert!(nothing_boots(&run.disk));
 }
 

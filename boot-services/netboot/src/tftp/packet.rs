@@ -84,10 +84,10 @@ pub enum Malformed {
     #[error("the packet ends too early")]
     Short,
     /// The opcode is defined by neither RFC 1350 nor RFC 2347.
-    #[error("{0} is not a TFTP operation")]
+    #[error("{0} is not a TFTP opcode")]
     Operation(u16),
     /// A text has no terminating zero byte, exceeds 255 bytes, or is not UTF-8.
-    #[error("the packet's text cannot be read")]
+    #[error("a text of the packet is not valid")]
     Text,
 }
 

@@ -72,14 +72,14 @@ fn claimed_by_page(page: &str, it: &mut FlashedBox) -> Walk {
     }
     let disk = Disk::of(&it.disk());
     walk.replace(DISK, disk.device());
-    walk.terminal().answer("to erase it: ", disk.proof());
+    walk.terminal().answer("to erase the disk: ", disk.proof());
     walk.until("tinbox box claim");
     drop(disk);
     it.put_settings(EMULATED);
     let shown = it.switch_on();
     walk.replace(PIN, &shown.pin);
     let terminal = walk.terminal();
-    terminal.answer("code on its screen: ", &shown.code);
+    terminal.answer("code on the box's screen: ", &shown.code);
     terminal.answer("new passphrase (8 characters or more): ", PASSPHRASE);
     terminal.answer("repeat the passphrase: ", PASSPHRASE);
     walk
@@ -91,7 +91,7 @@ pub fn build_an_image(page: &str) {
     let disk = Disk::of(&it.disk());
     let mut walk = Walk::through(page, it.terminal());
     walk.replace(DISK, disk.device());
-    walk.terminal().answer("to erase it: ", disk.proof());
+    walk.terminal().answer("to erase the disk: ", disk.proof());
     walk.end();
     let table = run(Command::new("sgdisk").arg("--print").arg(disk.device())).unwrap();
     assert!(table.contains("TINBOX"), "{table}");
@@ -117,7 +117,7 @@ pub fn back_up_and_restore(page: &str) {
     it.switch_off();
     it.copy_image();
     let shown = it.switch_on();
-    walk.terminal().answer("code on its screen: ", &shown.code);
+    walk.terminal().answer("code on the box's screen: ", &shown.code);
     walk.replace("10.0.0.9", ADDRESS);
     let mark = it.mark();
     walk.until("tinbox backup keep");

@@ -194,7 +194,7 @@ fn no_wrong_disk_and_no_damaged_image_is_flashed() {
     disk.refuses(&mut other, "no terminal for a prompt");
     disk.refuses(other.args(["--erase", "sda1"]), "nothing was written");
     let small = Loop::of(&at("small"), disk_size() - (1 << 20));
-    small.refuses(&mut small.flash(&image), "take a larger one");
+    small.refuses(&mut small.flash(&image), "take a larger disk");
     let mut file = Command::new(program("tinbox"));
     file.args(["box", "flash"]).arg(&image).args(["--erase", "disk", "--to"]).arg(at("disk"));
     let file = run(&mut file).unwrap_err();
@@ -243,7 +243,7 @@ fn the_disk_that_was_shown_is_written_whatever_has_its_name_now() {
     let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = script.stdout.take().unwrap();
     let mut said = Vec::new();
-    while !said.ends_with(b"to erase it: ") {
+    while !said.ends_with(b"to erase the disk: ") {
         let mut byte = [0];
         let count = output.read(&mut byte).unwrap();
         assert_eq!(count, 1, "no question: {}", String::from_utf8_lossy(&said));

@@ -75,7 +75,7 @@ fn a_disk_opens_on_its_own_board_and_on_another_by_the_passphrase_alone() {
 
     let board = start(&rack, &disk, &other);
     let serial = board.serial();
-    let closed = "cannot unseal the key sealing.key: log in .* it is sealed to another TPM";
+    let closed = "cannot unseal the key sealing.key: log in .* the key is sealed to another TPM";
     let (_, mark) = serial.wait_for_after(Mark::START, closed, PATIENCE).unwrap();
     let refused = || run(owner.tinbox().args(["hardware", "list"])).err();
     poll("the box to refuse", PATIENCE, refused).unwrap();

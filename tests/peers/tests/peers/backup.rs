@@ -203,12 +203,12 @@ fn a_fresh_box_becomes_the_one_of_the_backup() {
     let right = code(&new);
     let wrong = if right == "000000" { "000001" } else { "000000" };
     let guess = told(&attempt(wrong, WORDS));
-    assert!(guess.contains("That is not the code"), "{guess}");
+    assert!(guess.contains("Wrong code"), "{guess}");
     let other = told(&attempt(&right, "another passphrase"));
     assert!(other.contains("Wrong passphrase for this backup"), "{other}");
     assert_eq!(pin(&new), new_pin, "it is as it was");
     let restored = good(attempt(&right, WORDS));
-    assert!(restored.contains("It restarts"), "{restored}");
+    assert!(restored.contains("The box restarts"), "{restored}");
 
     // The old tokens, over the old authority's TLS, at the new address.
     let kubeconfig = moved(&old, &new);

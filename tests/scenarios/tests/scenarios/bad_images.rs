@@ -49,7 +49,12 @@ fn cases() -> Vec<Case> {
         case("short", "short.raw", "", &["short.raw is truncated", "partition table"]),
         case("too-large", "large.qcow2", "", &["larger than /dev/vda", "4.0 GiB"]),
         case("dying-disk", "spot.qcow2", "", &["/dev/vda", "Input/output error"]),
-        case("hanging", "hang.raw.zst", ", RETRY_DURATION_MINUTES: 1", &["no data of", "hang.raw"]),
+        case(
+            "hanging",
+            "hang.raw.zst",
+            ", RETRY_DURATION_MINUTES: 1",
+            &["no new data from or to", "hang.raw"],
+        ),
         case("wrong-sum", "tiny.raw.zst", &wrong, &["sha256", "expected 000000000000"]),
         case("good", "tiny.raw.zst", "", &[]),
         Case {

@@ -65,10 +65,10 @@ fn every_mistake_is_told_at_once() {
         r#"interface: "a b" is not a valid interface name"#,
         r#"address: "10.77.0.1" is not an address with prefix length /8 to /30"#,
         r#"gateway: "here" is not a valid IPv4 address"#,
-        r#"leaseSeconds: "5" is not between a minute and 30 days, in seconds"#,
+        r#"leaseSeconds: "5" is not between 60 and 2592000 seconds (30 days)"#,
         r#"relayed[0].pool[0]: "10.79.0.1-10.79.0.2" is not inside 10.78.0.0/24"#,
         r#"relayed[0].pool[1]: "10.78.0.9-10.78.0.3" ends before it begins"#,
-        r#"relayed[0].pool[3]: "10.78.0.30" overlaps a range before it"#,
+        r#"relayed[0].pool[3]: "10.78.0.30" overlaps an earlier range"#,
         r#"relayed[0].pool[4]: "all" is not a valid range such as 10.77.0.100-10.77.0.199"#,
         r#"relayed[1].subnet: "10.78.0.0/24" is listed twice"#,
         r#"loaders[7]: "" is not a file name of 1 to 127 bytes"#,
@@ -85,5 +85,5 @@ fn a_pool_needs_addresses_and_not_too_many() {
         "interface": "eth1", "address": "10.0.0.1/8", "mode": "pool",
         "pool": ["10.0.0.0-10.255.255.255"],
     }));
-    assert!(listed[0].contains("are more than the 131072"), "{listed:?}");
+    assert!(listed[0].contains("addresses in all pools, the limit is 131072"), "{listed:?}");
 }

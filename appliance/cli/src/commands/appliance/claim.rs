@@ -62,8 +62,8 @@ pub async fn run(
     let refused = |what: &str, body: &[u8]| Error::Unable {
         what: format!("{what} the box at {address}"),
         why: plain(String::from_utf8_lossy(body).trim()),
-        hint: "the box's screen shows its code until it has an owner; the owner logs in on its \
-               page and downloads the kubeconfig there",
+        hint: "the box's screen shows the code until the box has an owner; the owner logs in on \
+               the box's page and downloads the kubeconfig there",
     };
     let cookie = answer.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
     let Some(cookie) = cookie.and_then(|it| it.split(';').next()) else {
@@ -100,12 +100,12 @@ pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Res
         return Err(Error::Usage(why));
     }
     printer.note(&format!("the box at {address} has the pin {found}"));
-    let reply = question("does its screen show the same? (yes or no) ", true)?;
+    let reply = question("does the box's screen show the same pin? (yes or no) ", true)?;
     match reply.expose().trim() {
         "yes" | "y" => Ok(found),
         reply => {
-            let (address, wanted) = (address.to_owned(), format!("the one you see ({reply:?})"));
-            Err(Error::Untrusted { address, found, wanted })
+            let wanted = format!("the pin on the box's screen (the answer was {reply:?})");
+            Err(Error::Untrusted { address: address.to_owned(), found, wanted })
         }
     }
 }
@@ -118,7 +118,7 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
         let why = "no terminal for a prompt: give --secrets-stdin with the code and the passphrase";
         return Err(Error::Usage(why.to_owned()));
     }
-    let code = question("code on its screen: ", true)?;
+    let code = question("code on the box's screen: ", true)?;
     let passphrase = question("new passphrase (8 characters or more): ", false)?;
     let again = question("repeat the passphrase: ", false)?;
     if passphrase.expose() != again.expose() {

@@ -79,17 +79,17 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     // The name says why a disk cannot be opened. All else is about the disk that is open: another
     // one may have its name when a person has answered.
     looked(Target::find(&to))?;
-    let busy = "is it mounted, or part of a RAID or LVM? `lsblk` shows it";
+    let busy = "is the disk mounted, or part of a RAID or LVM? `lsblk` shows the use of each disk";
     let disk = open(&to).map_err(|error| cannot(error.to_string(), busy))?;
     let target = looked(Target::of(&disk))?;
     for line in target.lines() {
         printer.note(&line);
     }
     if !image.mapped {
-        printer.note("no block map beside the image: writing all of it");
+        printer.note("no block map beside the image: writing the whole image");
     }
     if !image.is_summed() {
-        printer.note("no SHA256SUMS beside the image lists it: its checksum is not verified");
+        printer.note("no SHA256SUMS beside the image lists the image: no checksum is verified");
     } else if image.signed {
         printer.note("SHA256SUMS is signed by one of your keys");
     } else {
@@ -98,7 +98,7 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     prove(&target, erase)?;
     let (now, again) = (looked(Target::of(&disk))?, "run the command again");
     if now.sequence != target.sequence {
-        return Err(cannot("its medium was replaced".to_owned(), again));
+        return Err(cannot("the medium was replaced".to_owned(), again));
     }
     let configured = if config.is_some() { ", with the configuration" } else { "" };
     let (written, discarded) = write(printer.bar(), image, (disk, target.size), config).await?;
@@ -108,10 +108,10 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     if !discarded {
         printer.note(&format!(
             "the disk does not support discard: old data stays where the box has not written; if \
-             it was a box, or had secrets, first run: dd if=/dev/zero of={name} bs=4M"
+             the disk had secrets, run `dd if=/dev/zero of={name} bs=4M`, then this command again"
         ));
     }
-    printer.note("next: put it into the box's machine and switch that on; its screen shows a code");
+    printer.note("next: put the disk into the box and switch the box on; its screen shows a code");
     Ok(())
 }
 
@@ -120,7 +120,7 @@ fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
     let proof = match erase {
         Some(proof) => proof,
         None if io::stdin().is_terminal() => {
-            let words = format!("type {} to erase it: ", target.proof_of());
+            let words = format!("type {} to erase the disk: ", target.proof_of());
             question(&words, true)?.expose().to_owned()
         }
         None => {
@@ -206,7 +206,7 @@ fn flash(
 
 fn configure(disk: &File, text: &str) -> Result<(), Error> {
     volume::configure(disk, text).map_err(|failure| Error::Unable {
-        what: "write the configuration to the disk, which is now a box without one".to_owned(),
+        what: "configure the disk, which is now a box without configuration".to_owned(),
         why: failure.to_string(),
         hint: "copy the file as box.toml onto the disk's volume TINBOX, or run the command again",
     })
@@ -214,8 +214,8 @@ fn configure(disk: &File, text: &str) -> Result<(), Error> {
 
 fn failed(why: &str) -> Error {
     Error::Unable {
-        what: "flash the disk, which has no system now".to_owned(),
+        what: "flash the disk (the disk has no system now)".to_owned(),
         why: why.to_owned(),
-        hint: "run the command again; if the disk fails twice, take another",
+        hint: "run the command again; if the disk fails twice, take another disk",
     }
 }

@@ -68,7 +68,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     };
     let answer = context.client.get(&Path::reset()).await?;
     let erased: ErasureSummary = serde_json::from_value(answer).map_err(|error| Error::Answer {
-        what: "read what is there".to_owned(),
+        what: "read the summary of the reset".to_owned(),
         why: error.to_string(),
     })?;
     let printer = &context.printer;
@@ -83,8 +83,8 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     printer.line(&format!("{name} {}", what_happens(leaving)))?;
     if leaving == BoxAction::Factory {
         printer.note(
-            "next: `tinbox --kubeconfig NEW box claim ADDRESS` with the code that its screen \
-             shows; your present kubeconfig is no longer valid",
+            "next: `tinbox --kubeconfig NEW box claim ADDRESS` with the code on the box's \
+             screen; your present kubeconfig is no longer valid",
         );
     }
     Ok(())
@@ -108,7 +108,7 @@ fn what_happens(leaving: BoxAction) -> &'static str {
     match leaving {
         BoxAction::Restart => "restarts",
         BoxAction::PowerOff => "switches itself off",
-        BoxAction::Safe => "restarts in safe mode; `tinbox box restart` ends it",
+        BoxAction::Safe => "restarts in safe mode; `tinbox box restart` ends safe mode",
         BoxAction::Factory => "restarts and erases everything of its owner",
     }
 }

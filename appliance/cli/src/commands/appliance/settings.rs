@@ -238,7 +238,7 @@ async fn edit(context: &Context, file: Option<&File>, note: &str) -> Result<(), 
                 let kept = draft.keep();
                 let kept = kept.display();
                 context.printer.note(&format!(
-                    "your text is kept: correct it, then `tinbox box settings edit --file {kept}`"
+                    "your text is kept: correct it and run `tinbox box settings edit --file {kept}`"
                 ));
             }
             Err(error)

@@ -47,7 +47,7 @@ pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
             let failed = |source| Error::Read { file: path.display().to_string(), source };
             Secret::from(read.map_err(failed)?.trim().to_owned())
         }
-        None => question("code on its screen: ", true)?,
+        None => question("code on the box's screen: ", true)?,
     };
     let passphrase = opening(&file, &secret)?;
     let mut content = Vec::new();
@@ -82,10 +82,10 @@ pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
     let claimed = answer.status().is_redirection();
     Err(Error::Unable {
         what: format!("restore {} on the box at {address}", file.display()),
-        why: if claimed { "it has an owner".to_owned() } else { message },
+        why: if claimed { "the box has an owner".to_owned() } else { message },
         hint: match claimed {
-            true => "restore a box that has an owner by its own kubeconfig, without --to",
-            false => "nothing on the box was changed: correct that and run the command again",
+            true => "to restore a box that has an owner, use its kubeconfig, without --to",
+            false => "nothing on the box was changed: correct the cause and run the command again",
         },
     })
 }

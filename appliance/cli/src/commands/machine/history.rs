@@ -163,7 +163,7 @@ impl<'a> HistoryPrinter<'a> {
                 WatchEvent::Changed(event) => self.keep_if_reachable(&[event]).await?,
                 WatchEvent::Deleted => continue,
                 WatchEvent::Unreachable(why) => {
-                    self.context.printer.note(&format!("{why}; waiting for it"));
+                    self.context.printer.note(&format!("{why}; waiting for the box"));
                     continue;
                 }
             }

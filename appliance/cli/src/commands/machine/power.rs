@@ -132,7 +132,7 @@ async fn target(context: &Context, text: &str) -> Result<Target, Error> {
         None => Err(Error::Unable {
             what: format!("switch {name}"),
             why: "it has no bmcRef".to_owned(),
-            hint: "push its BMC Machine and Secret, and name the Machine in spec.bmcRef",
+            hint: "push a BMC Machine and its Secret, then name the Machine in spec.bmcRef",
         }),
     }
 }
@@ -150,7 +150,7 @@ async fn until_end(
         what: what.clone(),
         how,
         why,
-        look: format!("machine story {}", target.name),
+        look: format!("machine history {}", target.name),
     };
     let collection = Path::collection(JOB, &context.namespace);
     let mut changes = context.client.watch(collection, format!("metadata.name={name}"));
@@ -166,7 +166,7 @@ async fn until_end(
             WatchEvent::Changed(object) => Some(object),
             WatchEvent::Deleted => None,
             WatchEvent::Unreachable(why) => {
-                bar.note(&format!("{why}; waiting for it"));
+                bar.note(&format!("{why}; waiting for the box"));
                 continue;
             }
         };

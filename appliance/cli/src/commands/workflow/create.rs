@@ -105,8 +105,8 @@ fn plan(
         Boot::Yes if spec.bmc_ref.is_none() => {
             return Err(Error::Unable {
                 what: what(),
-                why: format!("hardware {machine} has no bmcRef to boot it through"),
-                hint: "add spec.bmcRef, or leave out --netboot and switch it on by hand",
+                why: format!("hardware {machine} has no bmcRef, which --netboot needs"),
+                hint: "add spec.bmcRef, or leave out --netboot and switch the machine on by hand",
             });
         }
         Boot::Yes => true,
@@ -187,7 +187,7 @@ mod tests {
         let error = plan("debian", &machines, None, Boot::Yes).err().unwrap().to_string();
         assert_eq!(
             error,
-            "cannot run template debian: hardware nuc1 has no bmcRef to boot it through"
+            "cannot run template debian: hardware nuc1 has no bmcRef, which --netboot needs"
         );
     }
 

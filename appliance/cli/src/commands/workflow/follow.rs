@@ -88,7 +88,7 @@ impl View<'_> {
             WatchEvent::Changed(object) => self.show(&object),
             WatchEvent::Deleted => Err(self.deleted()),
             WatchEvent::Unreachable(why) => {
-                self.bar.note(&format!("{why}; waiting for it"));
+                self.bar.note(&format!("{why}; waiting for the box"));
                 // Tell the state again when the box is back.
                 self.state = None;
                 Ok(false)

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// Parses the value of `--from`: `failed` or `start`.
 pub fn from(text: &str) -> Result<RetryFrom, String> {
-    RetryFrom::parse(text).ok_or_else(|| "it is `failed` or `start`".to_owned())
+    RetryFrom::parse(text).ok_or_else(|| "expected `failed` or `start`".to_owned())
 }
 
 /// Requests a retry of a workflow.
@@ -21,8 +21,8 @@ pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Re
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if !matches!(state, State::Failed | State::Timeout) {
-        let hint = "a workflow that has not ended continues by itself; to repeat one that \
-            succeeded, create another";
+        let hint = "a workflow that has not ended continues by itself; to repeat a workflow that \
+            succeeded, create another workflow";
         return Err(unable("retry", &object, state, hint));
     }
     let patch = json!({ "metadata": { "annotations": {
@@ -40,7 +40,7 @@ pub async fn cancel(context: &Context, text: &str) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if state.ended() || state == State::Post {
-        let hint = "`tinbox workflow delete` removes it from the list";
+        let hint = "`tinbox workflow delete` removes the workflow from the list";
         return Err(unable("cancel", &object, state, hint));
     }
     let patch = json!({ "metadata": { "annotations": { CANCEL_REQUEST: id() } } });
@@ -55,7 +55,7 @@ pub async fn pause(context: &Context, text: &str, paused: bool) -> Result<(), Er
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if paused && state.ended() {
-        let hint = "no new action starts in it";
+        let hint = "no new action starts in a workflow that has ended";
         return Err(unable("pause", &object, state, hint));
     }
     // Taken away rather than set to false: then it is as if it had never been paused.

@@ -154,13 +154,13 @@ pub fn why(workflow: &Workflow) -> String {
     if let Some(action) = actions.clone().find(bad) {
         let message = match (plain(&action.message), action.state) {
             (message, _) if !message.is_empty() => message,
-            (_, ActionState::Timeout) => format!("it was not done within {} s", action.timeout),
+            (_, ActionState::Timeout) => format!("timed out after {} s", action.timeout),
             _ => "the agent gave no reason".to_owned(),
         };
         return format!("action {}: {message}", plain(&action.name));
     }
     if status.state == State::Timeout && status.global_timeout > 0 {
-        return format!("it was not done within {} s", status.global_timeout);
+        return format!("the workflow timed out after {} s", status.global_timeout);
     }
     let trouble = status
         .conditions

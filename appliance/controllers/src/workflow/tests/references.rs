@@ -44,7 +44,7 @@ async fn a_template_reads_what_its_hardware_refers_to() {
     world.memory.update(HARDWARE, hardware).await.unwrap();
     world.settle().await;
     let message = world.condition("TemplateRenderedSuccess")["message"].to_string();
-    assert!(message.contains("reference off: no lvms a/none"), "{message}");
+    assert!(message.contains("reference off: lvms a/none does not exist"), "{message}");
     template(".references.lvm.spec.group");
     world.settle().await;
     assert_eq!(world.workflow()["status"]["tasks"][0]["actions"][0]["image"], "vg0:v1");

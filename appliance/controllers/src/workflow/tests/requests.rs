@@ -257,9 +257,7 @@ async fn an_action_that_never_ends_is_ended_by_the_box() {
     world.settle().await;
     assert_eq!(world.state(), "TIMEOUT");
     let message = world.workflow()["status"]["ended"]["message"].as_str().unwrap().to_owned();
-    assert!(
-        message.contains("not done within its 60 s; agent 52:54:00:77:00:01 was last seen 1 s")
-    );
+    assert!(message.contains("timed out after 60 s; agent 52:54:00:77:00:01 was last seen 1 s"));
 }
 
 #[tokio::test]

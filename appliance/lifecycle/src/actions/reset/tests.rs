@@ -64,7 +64,7 @@ async fn a_guest_resets_nothing() {
     for (method, body) in [("GET", ""), ("POST", r#"{"level":"restart"}"#)] {
         let (status, response) = ask(router(None, audit()), method, body).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
-        assert!(response.contains("a program on another system"), "{response}");
+        assert!(response.contains("a program on a host system"), "{response}");
     }
 }
 

@@ -52,7 +52,7 @@ fn any_file_that_is_damaged_or_gone_is_put_back() {
         for (name, harm) in harms {
             harm(&state.join(file.path));
             let sentences = mend(state);
-            let what = if name == "gone" { "is gone" } else { "is damaged" };
+            let what = if name == "gone" { "is missing" } else { "is damaged" };
             let sentence = format!("The file {} {what}; its second copy is used", file.path);
             assert_eq!(sentences, [sentence], "{name}");
             assert_eq!(read(state, file.path).unwrap(), before, "{} {name}", file.path);

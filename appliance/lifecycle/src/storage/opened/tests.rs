@@ -53,7 +53,7 @@ fn a_damaged_store_stops_no_box() {
 fn a_store_that_is_gone_is_no_empty_one() {
     let folder = started();
     fs::remove_file(storage::file(folder.path())).unwrap();
-    assert!(lost(folder.path()).ends_with("objects.redb is gone"));
+    assert!(lost(folder.path()).ends_with("objects.redb is missing"));
 }
 
 #[test]

@@ -89,10 +89,10 @@ impl Probe {
             stream.write_all(REQUEST).await?;
             let mut answer = [0; 9];
             stream.read_exact(&mut answer).await?;
-            anyhow::ensure!(answer == *b"HTTP/1.1 ", "its response is not HTTP");
+            anyhow::ensure!(answer == *b"HTTP/1.1 ", "the response is not HTTP");
             Ok(())
         };
-        timeout(ANSWER, asking).await.context("it takes too long")?
+        timeout(ANSWER, asking).await.context("no response in time")?
     }
 }
 

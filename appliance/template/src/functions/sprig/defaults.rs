@@ -66,7 +66,7 @@ fn lenient(args: &Args, style: Style) -> Answer {
 
 fn copied(args: &Args) -> Answer {
     if args.any(0).is_nil() {
-        return Err("a copy of nothing".to_owned());
+        return Err("cannot copy nil".to_owned());
     }
     copy(args.heap, args.any(0), 0)
 }

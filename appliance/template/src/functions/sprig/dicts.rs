@@ -95,10 +95,10 @@ fn dig(args: &Args) -> Answer {
     let all_text = keys.iter().all(|key| matches!(key, Value::Text(_)));
     for key in keys {
         let (Value::Text(key), Value::Map(map)) = (key, &at) else {
-            return Err("dig: a key is no string, or what it leads through is no map".to_owned());
+            return Err("dig: a key is not a string, or its parent is not a map".to_owned());
         };
         if map.element != Element::Any || !all_text {
-            return Err("dig: what it leads through is another kind of map".to_owned());
+            return Err("dig: a map on the path has another type than dict".to_owned());
         }
         match map.get(key) {
             Some(value) => at = value.bare(),

@@ -41,7 +41,7 @@ pub static FUNCTIONS: &[Function] = &[
 fn decoded(args: &Args, name: &str, bytes: Result<Vec<u8>, usize>) -> Answer {
     match bytes {
         Ok(bytes) => args.made(
-            String::from_utf8(bytes).map_err(|_| "what is encoded is no UTF-8 text".to_owned())?,
+            String::from_utf8(bytes).map_err(|_| "the decoded data is not UTF-8".to_owned())?,
         ),
         Err(at) => args.made(format!("illegal {name} data at input byte {at}")),
     }

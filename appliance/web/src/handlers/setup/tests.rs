@@ -222,7 +222,7 @@ async fn a_box_on_somebody_elses_system_is_not_set_up_here() {
     assert_eq!(browser.claim().await, "/");
     let (status, _, message) = browser.ask("GET", "/setup/network", "").await;
     assert!(
-        status == StatusCode::NOT_FOUND && message.contains("a process on another system"),
+        status == StatusCode::NOT_FOUND && message.contains("a program on a host system"),
         "{message}"
     );
 }

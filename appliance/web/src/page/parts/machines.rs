@@ -55,7 +55,7 @@ pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
         sentence: it.text.to_string(),
         warning: it.warning,
     });
-    let none = "Nothing has happened to it yet.";
+    let none = "This machine has no events yet.";
     let history = rendered(&Events { lines: lines.collect(), none });
     vec![part("machine", "", head), part("history", "History", history)]
 }

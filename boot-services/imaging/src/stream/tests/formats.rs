@@ -182,7 +182,7 @@ fn a_disk_that_forgets_is_named() {
     assert_eq!(compare(), Ok(()));
     std::fs::write(&path, [first, vec![2; 999]].concat()).unwrap();
     let expected = format!(
-        "{} returned other data than was written at 4.0 MiB (image http://box/a)",
+        "{} returned other data than was written at offset 4.0 MiB (image http://box/a)",
         path.display()
     );
     assert_eq!(compare(), Err(expected));

@@ -100,7 +100,7 @@ pub fn failures(generation: Generation) {
     assert_eq!(actions[0]["state"], "SUCCESS");
     let stock = match generation {
         Generation::Today => "action completed",
-        Generation::Older => "it failed; an older tink-worker does not report the reason",
+        Generation::Older => "the action failed; an older tink-worker does not report the reason",
     };
     assert_eq!((&actions[1]["state"], &actions[1]["message"]), (&json!("FAILED"), &json!(stock)));
     assert_eq!(actions[2]["state"], "PENDING");

@@ -39,7 +39,7 @@ pub enum Failure {
     #[error("the disk returned other data at byte {0} than was written there")]
     Differs(u64),
     /// A person interrupted the copy.
-    #[error("it was stopped")]
+    #[error("the copy was interrupted")]
     Stopped,
 }
 

@@ -107,7 +107,7 @@ impl Sums {
         if sum.is_none() && self.signed {
             return Err(Error::Unable {
                 what: format!("trust {}", path.display()),
-                why: format!("the signed {SUMS} does not name it"),
+                why: format!("the signed {SUMS} does not list this file"),
                 hint: ANEW,
             });
         }

@@ -102,13 +102,13 @@ impl Target {
         let count = self.proof().chars().count();
         let (named, what, why) = match (self.is_proved_by_serial(), self.serial.is_empty()) {
             (true, _) => (&self.serial, "serial number", ""),
-            (false, true) => (&self.name, "name", ", as it has no serial"),
-            (false, false) => (&self.name, "name", ", as another disk has its serial number"),
+            (false, true) => (&self.name, "name", ", as the disk has no serial number"),
+            (false, false) => (&self.name, "name", ", as another disk has the same serial number"),
         };
         if count == named.chars().count() {
-            return format!("its {what}{why}");
+            return format!("the disk's {what}{why}");
         }
-        format!("the last {count} characters of its {what}{why}")
+        format!("the last {count} characters of the disk's {what}{why}")
     }
 
     /// Returns reason and hint to refuse the disk for an image of `size` bytes; `None` to accept.
@@ -122,14 +122,14 @@ impl Target {
             return Some((why, "unmount it first, or choose another disk"));
         }
         if self.read_only {
-            return Some(("it is write-protected".to_owned(), "check the switch on its side"));
+            return Some(("it is write-protected".to_owned(), "check the write-protect switch"));
         }
         if self.size == 0 {
-            return Some(("it contains no medium".to_owned(), "insert one"));
+            return Some(("it contains no medium".to_owned(), "insert a medium"));
         }
         if self.size < needed {
             let (has, needed) = (stdx::bytes(self.size), stdx::bytes(needed));
-            return Some((format!("it has {has}, the image needs {needed}"), "take a larger one"));
+            return Some((format!("it has {has}, the image needs {needed}"), "take a larger disk"));
         }
         None
     }

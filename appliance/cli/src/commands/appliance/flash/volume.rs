@@ -26,7 +26,7 @@ pub enum Failure {
     #[error("cannot write box.toml to the volume {BOOT}: {0}")]
     Volume(#[from] io::Error),
     /// The disk returns other bytes than were written.
-    #[error("the disk returned other data than the written {CONFIG}")]
+    #[error("the disk returned another {CONFIG} than was written")]
     Differs,
 }
 

@@ -71,10 +71,10 @@ fn a_failure_says_why() {
     let failed = workflow("FAILED", &[("image", "FAILED", sha)]);
     assert_eq!(why(&failed), "action image: sha256 of the image is 00, expected ff");
     let slow = workflow("TIMEOUT", &[("image", "TIMEOUT", json!({}))]);
-    assert_eq!(why(&slow), "action image: it was not done within 60 s");
+    assert_eq!(why(&slow), "action image: timed out after 60 s");
     let mut whole = workflow("TIMEOUT", &[("image", "RUNNING", json!({}))]);
     whole.status.global_timeout = 3600;
-    assert_eq!(why(&whole), "it was not done within 3600 s");
+    assert_eq!(why(&whole), "the workflow timed out after 3600 s");
     let mut boot = workflow("FAILED", &[]);
     assert_eq!(why(&boot), "the box gave no reason");
     boot.status.conditions.push(api::tinkerbell::Condition {

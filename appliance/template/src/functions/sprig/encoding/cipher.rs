@@ -25,16 +25,16 @@ fn decrypt(args: &Args) -> Answer {
     args.heap.step(text.len() / BLOCK)?;
     let bytes =
         base64_bytes(text).map_err(|at| format!("illegal base64 data at input byte {at}"))?;
-    let (iv, hidden) = bytes.split_first_chunk::<BLOCK>().ok_or("less than a block of AES")?;
+    let (iv, hidden) = bytes.split_first_chunk::<BLOCK>().ok_or("shorter than an AES block")?;
     let mut key = [0; KEY];
     let length = password.len().min(KEY);
     key[..length].copy_from_slice(&password.as_bytes()[..length]);
     let mut plain = hidden.to_vec();
     cbc::Decryptor::<Aes256>::new(&key.into(), &(*iv).into())
         .decrypt_padded::<NoPadding>(&mut plain)
-        .map_err(|_| "no whole blocks of AES")?;
-    let padding = usize::from(*plain.last().ok_or("less than a block of AES")?);
+        .map_err(|_| "not a whole number of AES blocks")?;
+    let padding = usize::from(*plain.last().ok_or("shorter than an AES block")?);
     let length = plain.len().checked_sub(padding).ok_or("not encrypted with this password")?;
     plain.truncate(length);
-    args.made(String::from_utf8(plain).map_err(|_| "what is encrypted is no UTF-8 text")?)
+    args.made(String::from_utf8(plain).map_err(|_| "the decrypted data is not UTF-8")?)
 }

@@ -69,7 +69,7 @@ pub fn fits(text: &str, version: &str) -> Result<bool, String> {
     if text.len() > CONSTRAINT_BYTES_MAX {
         return Err(format!("a constraint of more than {CONSTRAINT_BYTES_MAX} bytes"));
     }
-    let patterns = PATTERNS.as_ref().ok_or("constraints cannot be read here")?;
+    let patterns = PATTERNS.as_ref().ok_or("constraints are not supported")?;
     let text = without_ranges(patterns, text);
     let lists = text.split("||").map(|list| read(patterns, list));
     let lists = lists.collect::<Result<Vec<_>, _>>()?;

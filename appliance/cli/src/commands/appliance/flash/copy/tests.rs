@@ -81,7 +81,7 @@ fn half_an_image_leaves_no_disk_that_starts() {
         (&image, &wrong, SIZE, false, "damaged at byte 0"),
         (&image[..SIZE - 1], &good, SIZE, false, "damaged at byte 0"),
         (&image, &good, SIZE - 1, false, "larger than the disk"),
-        (&image, &good, SIZE, true, "it was stopped"),
+        (&image, &good, SIZE, true, "the copy was interrupted"),
     ];
     for (image, map, size, stop, why) in table {
         let (whole, disk) = written(image, map, size, stop);

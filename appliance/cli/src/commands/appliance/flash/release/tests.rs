@@ -37,7 +37,7 @@ fn what_somebody_known_signed_is_believed() {
         assert!(sums.signed);
         assert_eq!(sums.of(Path::new("x/tinbox.img.xz")).unwrap().as_deref(), Some("aa"));
         let unnamed = sums.of(Path::new("x/tinbox.img")).unwrap_err().to_string();
-        assert!(unnamed.contains("the signed SHA256SUMS does not name it"), "{unnamed}");
+        assert!(unnamed.contains("the signed SHA256SUMS does not list this file"), "{unnamed}");
     }
 }
 

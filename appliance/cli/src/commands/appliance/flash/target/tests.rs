@@ -38,7 +38,10 @@ fn a_disk_is_shown_and_proved() {
     assert_eq!(holds, "it has sdb1; all data on it will be lost");
     assert_eq!(disk.proof(), "0001");
     let none = Target { serial: String::new(), partitions: Vec::new(), ..stick() };
-    assert_eq!((none.proof(), none.proof_of().as_str()), ("sdb", "its name, as it has no serial"));
+    assert_eq!(
+        (none.proof(), none.proof_of().as_str()),
+        ("sdb", "the disk's name, as the disk has no serial number")
+    );
     assert!(none.lines()[1].contains("no partitions"));
     let short = Target { serial: "é7".into(), ..stick() };
     assert_eq!(short.proof(), "é7");
@@ -54,10 +57,10 @@ fn the_proof_fits_no_other_disk_of_the_machine() {
         (disk.proof().to_owned(), disk.proof_of())
     };
     for (others, proof, what) in [
-        (&["X"][..], "a001", "the last 4 characters of its serial number"),
-        (&["4C5BA001"], "3a001", "the last 5 characters of its serial number"),
-        (&["5C53A001"], "4C53a001", "its serial number"),
-        (&["4c53A001"], "sdb", "its name, as another disk has its serial number"),
+        (&["X"][..], "a001", "the last 4 characters of the disk's serial number"),
+        (&["4C5BA001"], "3a001", "the last 5 characters of the disk's serial number"),
+        (&["5C53A001"], "4C53a001", "the disk's serial number"),
+        (&["4c53A001"], "sdb", "the disk's name, as another disk has the same serial number"),
     ] {
         assert_eq!(among(others), (proof.to_owned(), what.to_owned()), "{others:?}");
     }
