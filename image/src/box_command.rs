@@ -27,10 +27,10 @@ pub struct Arguments {
     /// Kernel of the box, which the agent OS boots too
     #[arg(long)]
     kernel: PathBuf,
-    /// GRUB as an EFI program, if it is built already
+    /// GRUB as an EFI program [default: build it from --grub-modules]
     #[arg(long)]
     grub: Option<PathBuf>,
-    /// Folder of GRUB's modules for the firmware of that processor, to build GRUB from
+    /// Folder of GRUB's modules for the processor of --arch; not used with --grub
     #[arg(long, default_value = "/usr/lib/grub/x86_64-efi")]
     grub_modules: PathBuf,
     /// The tinboxd program
@@ -39,16 +39,16 @@ pub struct Arguments {
     /// Program to place beside tinboxd, for tests of updates
     #[arg(long)]
     beside: Option<PathBuf>,
-    /// Artifacts that the box serves, from artifacts.sh
+    /// Folder of the files that the box serves to machines, made by artifacts.sh
     #[arg(long)]
     artifacts: PathBuf,
-    /// Files to copy into the root unchanged
+    /// Folder whose files are copied unchanged into the root file system of the box
     #[arg(long)]
     overlay: PathBuf,
-    /// Secret key for signing, from minisign -G -W
+    /// File with the secret key for signatures, made by `minisign -G -W`
     #[arg(long)]
     key: PathBuf,
-    /// Public keys whose updates the box accepts, instead of that key's own
+    /// File of the public keys that the box accepts for updates [default: the public key of --key]
     #[arg(long)]
     update_keys: Option<PathBuf>,
     /// Build an image for emulated machines, in seconds: less compressed, outside the size budget,

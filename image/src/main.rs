@@ -29,7 +29,8 @@ enum Command {
         /// Processor of the machines
         #[arg(long, value_enum, default_value = "x86_64")]
         arch: box_command::Processor,
-        /// Folder of NNN-name.ko files, for a kernel that has its drivers as modules
+        /// Folder of NNN-name.ko files, for a kernel that has its drivers as modules [default: no
+        /// modules]
         #[arg(long)]
         modules: Option<PathBuf>,
         /// The tools image. Its checksum goes into the initramfs; the agent accepts no other image

@@ -11,12 +11,13 @@ use crate::commands::{
 use crate::output::Format;
 
 const AFTER: &str = "\
-The kubeconfig is the first that exists of --kubeconfig, TINBOX_KUBECONFIG, \
-~/.tinbox/admin.kubeconfig and /var/lib/tinbox/admin.kubeconfig. KUBECONFIG is ignored, because it \
-usually names another cluster.
+The kubeconfig is the file of --kubeconfig, else of TINBOX_KUBECONFIG. Without both, it is \
+~/.tinbox/admin.kubeconfig, or /var/lib/tinbox/admin.kubeconfig if the first does not exist. \
+KUBECONFIG is ignored, because it usually names another cluster.
 
-Exit codes: 0 done; 1 the operation failed; 2 it could not be requested (arguments, files, no \
-connection to the box); 5 another box answered than the one with the given pin.
+Exit codes: 0 the operation succeeded; 1 the operation failed, or did not end before --timeout; \
+2 the operation could not be requested (arguments, files, rights, no connection to the box); \
+5 the certificate pin of the box differs from the expected pin; 130 interrupted by Ctrl-C.
 
 Example:
   tinbox hardware push --file hardware.yaml
@@ -27,11 +28,12 @@ Example:
 #[derive(Debug, Parser)]
 #[command(version, after_help = AFTER, max_term_width = 100)]
 pub struct Args {
-    /// Path of the kubeconfig that names the box and the user
+    /// Path of the kubeconfig that names the box and the user; for `box claim` the file to write
+    /// [default: ~/.tinbox/admin.kubeconfig, else /var/lib/tinbox/admin.kubeconfig]
     #[arg(long, global = true, env = "TINBOX_KUBECONFIG", value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Namespace to work in [default: the kubeconfig's, else "default"]
+    /// Namespace to work in [default: the namespace in the kubeconfig, else "default"]
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
 

@@ -12,10 +12,11 @@ const PORTS_MAX: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bond {
-    /// Names of the NICs, 1 to 8. The bond gets the MAC address of the first NIC that exists.
+    /// Required. Names of the NICs, 1 to 8. The bond gets the MAC address of the first NIC that
+    /// exists.
     pub ports: Vec<String>,
-    /// Mode of the bond. `active-backup`: one NIC at a time. `802.3ad`: all NICs, by LACP with the
-    /// switch. `balance-alb`: all NICs, on any switch.
+    /// Required. Mode of the bond. `active-backup`: one NIC at a time. `802.3ad`: all NICs, by LACP
+    /// with the switch. `balance-alb`: all NICs, on any switch.
     pub mode: Mode,
     /// Preferred NIC, used whenever it has a link; not with `802.3ad`. Default: none.
     pub primary: Option<String>,

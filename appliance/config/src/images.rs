@@ -26,25 +26,25 @@ pub struct Images {
     /// key is required.
     #[serde(default)]
     pub cache: PathBuf,
-    /// Use of the partition in percent from which files are evicted for new ones. 10 to 85.
-    /// Default: 80.
+    /// Percentage of the partition, used by any file, above which the least recently used files are
+    /// evicted for new files. Pinned and needed files stay. 10 to 85. Default: 80.
     #[serde(default = "budget")]
     pub budget_percent: u64,
     /// PEM file with the certificate authorities that are trusted for `https` servers. Default: the
     /// authorities of the operating system.
     #[serde(default)]
     pub authorities: Option<PathBuf>,
-    /// Networks that files may be fetched from, beside those behind the default route. At most 64.
-    /// The box's own, loopback and link-local addresses are refused even inside these networks.
-    /// Default: none.
+    /// Networks from which files may be fetched, in addition to addresses that the default route
+    /// reaches. At most 64. The box's own, loopback and link-local addresses are refused even
+    /// inside these networks. Default: none.
     #[serde(default)]
     pub networks: Vec<IpNet>,
     /// Registries, as `host` or `host:port`, that are contacted over `http`. Default: none.
     #[serde(default)]
     pub plain_registries: Vec<String>,
     /// Registries, as `host` or `host:port`, whose images any client on the box's networks may
-    /// fetch. Images of other registries go only to machines whose workflow names the image.
-    /// Default: none.
+    /// fetch. Of other registries, clients may fetch only repositories that an unfinished workflow
+    /// names. Default: none.
     #[serde(default)]
     pub mirror: Vec<String>,
     /// User and password for registries, by `host` or `host:port`. Registries without an entry are

@@ -41,9 +41,9 @@ pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Name of the box: in `NAME.local`, on its panel and for DHCP servers. A label of 1 to 63
-    /// letters, digits and hyphens. Default: `box-` and the end of the MAC address of the first
-    /// NIC, such as `box-7f3a`. Flashed box only.
+    /// Host name of the box, used as `NAME.local`, on the panel and for DHCP servers. 1 to 63
+    /// letters, digits and hyphens. Default: `box-` and the last four hexadecimal digits of the MAC
+    /// address of the first NIC, such as `box-7f3a`. Flashed box only.
     pub name: Option<String>,
     /// Clock and time zone of the box. Flashed box only.
     #[serde(default)]
@@ -104,7 +104,7 @@ fn is_label(name: &str) -> bool {
 #[serde(deny_unknown_fields, default)]
 pub struct Time {
     /// Names or addresses of NTP servers. Default: the servers that the DHCP server names, or
-    /// public servers if it names none. An empty list means no NTP server.
+    /// public servers if it names none. With an empty list, NTP does not set the clock.
     pub servers: Option<Vec<String>>,
     /// Time zone in which the box shows times, as a name of the tz database: `Europe/Berlin`.
     /// Default: UTC.
@@ -149,16 +149,18 @@ pub struct Api {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Agents {
-    /// Serve agents without a boot token, such as stock Tinkerbell agents. Any program that reaches
-    /// the port can then read the environment of every action.
+    /// Serve agents without a boot token, such as stock Tinkerbell agents. Any client that reaches
+    /// TCP port 42113 can then read the environment of all actions and report for all machines.
     pub permissive: bool,
-    /// Create workflows from WorkflowRuleSets for machines whose agent reports and that have no
-    /// workflow. This applies to unknown machines, and to machines whose Hardware allows it.
+    /// Create a workflow by a matching WorkflowRuleSet when an agent without a workflow connects,
+    /// if its Hardware was created by `network.enroll` or has `auto.enrollmentEnabled: true`. With
+    /// `network.enroll`, every connected machine that matches a rule is installed.
     pub enrollment: bool,
-    /// Seconds without a message after which an agent that runs an action counts as lost; its
-    /// machine is then booted again. 20 to 3600.
+    /// Seconds without a message after which an agent that runs an action counts as lost. The box
+    /// then boots the machine again through its BMC. 20 to 3600.
     pub silence_secs: u32,
-    /// Seconds that a machine may take from power-on to the first request of its agent. 30 to 7200.
+    /// Seconds from power-on to the first request of the agent, after which the box boots the
+    /// machine again. 30 to 7200.
     pub boot_secs: u32,
 }
 

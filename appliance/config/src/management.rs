@@ -17,7 +17,7 @@ const VENDOR_CLASS: &str = "tinbox";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Management {
-    /// Linux name of the interface, such as `eth0`.
+    /// Required. Linux name of the interface, such as `eth0`.
     pub interface: String,
     /// Static address with prefix length: `192.168.1.5/24`. Default: an address from a DHCP server.
     pub address: Option<String>,

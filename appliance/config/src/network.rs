@@ -18,26 +18,29 @@ const PREFIX: u8 = 24;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Linux name of the interface with the machines, such as `eth1`.
+    /// Required. Linux name of the interface with the machines, such as `eth1`.
     pub interface: String,
     /// Address of the box on the interface with prefix length: `10.77.0.1/24`. The default length
-    /// is 24. Without `address`, the interface keeps its address on the owner's network; `mode` is
-    /// then `proxy` or `off`. Flashed box only: leave `address` out.
+    /// is 24. Only a flashed box accepts a network without `address`: the interface then keeps its
+    /// address on the owner's network, and `mode` must be `proxy` or `off`.
     #[serde(default)]
     pub address: String,
     /// True if the address comes from the owner's network, because `address` was left out.
     #[serde(skip)]
     pub joined: bool,
-    /// DHCP clients that the box answers. `off`: none, so the box never disturbs another DHCP
-    /// server. `proxy`: boot files only. `reserved`: known machines get the address of their
-    /// Hardware. `pool`: unknown machines also get an address.
+    /// DHCP clients that the box answers. `off`: none, so the box does not disturb another DHCP
+    /// server. `proxy`: known machines, with boot files only; another DHCP server assigns the
+    /// addresses. `reserved`: known machines, with the addresses of their Hardware. `pool`: as
+    /// `reserved`, and all other clients with addresses from `pool`.
     #[serde(default)]
     pub mode: Mode,
-    /// Also boot unknown machines: they start the agent.
+    /// Boot unknown machines into the agent OS, and create Hardware for them. Mode `proxy` then
+    /// also answers unknown machines; mode `reserved` does not.
     #[serde(default)]
     pub enroll: bool,
-    /// Confirmation: last four hexadecimal digits of the interface's MAC address. It is required to
-    /// assign addresses on the interface with the default route.
+    /// Last four hexadecimal digits of the MAC address of the interface, as confirmation. Needed
+    /// for mode `pool` on the interface with the default route, which is probably the owner's
+    /// network; without the digits, the box serves no DHCP there.
     #[serde(default)]
     pub confirm: String,
     /// Answer IPv6 router solicitations, so that iPXE does not wait for an IPv6 router.
@@ -46,7 +49,8 @@ pub struct Network {
     /// Serve DHCPv6 to known machines.
     #[serde(default)]
     pub ipv6: bool,
-    /// Boot loader file by client architecture (DHCP option 93). Default: the built-in table.
+    /// Boot loader file by the number of the client architecture (DHCP option 93). Default: the
+    /// built-in table, also for architectures that are not listed here.
     #[serde(default)]
     pub loaders: BTreeMap<String, String>,
     /// Ranges of addresses for the pool, each `first-last` or one address. At most 64. Default:
@@ -68,7 +72,7 @@ pub struct Network {
     /// Lease time of a pool address in seconds, 60 to 2592000. Default: 3600.
     #[serde(default)]
     pub lease_secs: u32,
-    /// Networks behind DHCP relay agents, at most 64. Default: none.
+    /// Networks whose clients reach the box through a DHCP relay agent, at most 64. Default: none.
     #[serde(default)]
     pub relayed: Vec<Relayed>,
     /// NICs that form the interface as a bond. Flashed box only.
@@ -80,7 +84,7 @@ pub struct Network {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relayed {
-    /// Network with prefix length, such as `10.78.0.0/24`.
+    /// Required. Network with prefix length, such as `10.78.0.0/24`.
     pub subnet: String,
     /// Ranges of addresses for the pool, each `first-last` or one address. At most 64. Default:
     /// none.

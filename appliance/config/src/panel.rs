@@ -40,11 +40,13 @@ pub struct Panel {
     pub backlight: Option<Name>,
     /// Buttons of the screen. Default: none, and the pages change by themselves.
     pub buttons: Option<Buttons>,
-    /// LED that shows the state of the box.
+    /// LED that shows the state of the box: name in `/sys/class/leds`, or GPIO line such as `{ chip
+    /// = "/dev/gpiochip0", line = 5 }`.
     pub led: Option<Led>,
-    /// LED that shows traffic to booting machines.
+    /// LED that shows traffic to booting machines, written as in `led`.
     pub traffic_led: Option<Led>,
-    /// Actions that the panel offers. Default: all actions that the box implements.
+    /// Actions that the panel offers, of `identify`, `show-pin`, `rescan`, `safe-mode`, `restart`,
+    /// `power-off`, `factory-reset`, `retry` and `machine-power`. Default: all.
     pub actions: Option<Vec<Allowed>>,
 }
 
@@ -52,7 +54,7 @@ pub struct Panel {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Oled {
-    /// I2C bus of the screen: `/dev/i2c-1`.
+    /// Required. I2C bus of the screen: `/dev/i2c-1`.
     pub i2c: Bus,
     /// I2C address of the screen: 0x3c (default) or 0x3d.
     #[serde(default)]
@@ -63,11 +65,12 @@ pub struct Oled {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buttons {
-    /// Button for back, or up in a list; only together with `down`.
+    /// Button for back, or up in a list; only together with `down`. A key such as `KEY_UP`, or a
+    /// GPIO line such as `{ chip = "/dev/gpiochip0", line = 17 }`.
     pub up: Option<Input>,
     /// Button for forward, or down in a list; only together with `up`.
     pub down: Option<Input>,
-    /// Button that confirms. Without `up` and `down`, it has the functions of all three.
+    /// Required. Button that confirms. Without `up` and `down`, it has the functions of all three.
     pub select: Input,
     /// Kernel name of the input device with the keys: `gpio-keys`. Default: any device that has the
     /// keys.

@@ -7,9 +7,10 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Templates {
-    /// Patterns (Quamina's language) of the Hardware references that templates may read, such as
-    /// `{"reference": {"resource": ["configmaps"]}}`. One match is enough. Default: none, because a
-    /// user who can write Hardware and Templates could otherwise read every object of the box.
+    /// Patterns for the objects that templates may read through `spec.references` of their
+    /// Hardware, in the language of Quamina, such as `{"reference": {"resource": ["configmaps"]}}`.
+    /// One match is enough. Default: none, because a user who can write Hardware and Templates
+    /// could otherwise read every object of the box.
     pub references: Vec<String>,
 }
 

@@ -17,11 +17,11 @@ const HOLD_MAX: usize = 16;
 #[serde(deny_unknown_fields, default)]
 pub struct Update {
     /// Daily hours in which the box may restart for an update, in the time zone of the box:
-    /// `02:00-05:00`. Hours may span midnight. Default: any time at which no machine is being
-    /// worked on.
+    /// `02:00-05:00`. Hours may span midnight. Default: any hour. The restart also waits until no
+    /// workflow uses a machine.
     pub hours: Option<String>,
-    /// Start of the restart for an update. `auto`: in `hours`, when no machine is being worked on.
-    /// `ask`: only by request, such as `tinbox update restart`.
+    /// Condition for the restart into an installed update. `auto`: in `hours`, when no workflow
+    /// uses a machine. `ask`: only by request, such as `tinbox update restart`.
     pub restart: Restart,
     /// Versions that the box refuses, at most 16. Default: none.
     #[serde(deserialize_with = "one_or_more")]

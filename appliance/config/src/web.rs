@@ -12,7 +12,7 @@ pub const NOT_HERE: &str = "web: a flashed box serves its pages on port 443 of e
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {
-    /// Address and TCP port on which the pages are served over HTTPS.
+    /// Required. Address and TCP port on which the pages are served over HTTPS.
     pub listen: SocketAddr,
 }
 

@@ -31,14 +31,14 @@ const BAD_CONFIG: u8 = 64;
 /// The provisioning box in one process.
 ///
 /// Serves DHCP, TFTP, HTTP boot, instance metadata, agents and the Kubernetes-compatible API, and
-/// drives the machines' management controllers. The administrator's kubeconfig is written to
+/// switches machines on and off through their BMCs. The administrator's kubeconfig is written to
 /// STATE/admin.kubeconfig at the first start.
 #[derive(Parser)]
 #[command(
     name = "tinboxd",
     version,
-    after_help = "Example:\n  tinboxd --state /var/lib/tinbox \
-    --config /etc/tinbox.toml"
+    after_help = "The environment variable TINBOX_LOG filters the log, such as info,dhcp=debug \
+    [default: info].\n\nExample:\n  tinboxd --state /var/lib/tinbox --config /etc/tinbox.toml"
 )]
 struct Arguments {
     /// Folder of everything that must survive a restart; created if it is missing.
@@ -47,7 +47,8 @@ struct Arguments {
     /// Configuration file in TOML.
     #[arg(long, value_name = "FILE", required_unless_present = "firmware")]
     config: Option<PathBuf>,
-    /// Check the configuration, print its mistakes, and exit.
+    /// Check the configuration, print its mistakes, and exit without starting a service. The exit
+    /// code is 64 if there are mistakes.
     #[arg(long)]
     check: bool,
     /// Flag that process 1 sets: this machine is the box.

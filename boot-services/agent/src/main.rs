@@ -21,14 +21,19 @@ usage: tinbox-agent --grpc HOST:PORT --id ID [--pin PIN] [--token-file FILE]
                     [--allow-files] [--registry HOST:PORT]
        tinbox-agent write --url URL --disk DISK [--sha256 HEX]
 
-The first form requests work from the box at HOST:PORT as agent ID. It never
-restarts this machine. --pin is the pin of the box's certificate, as in kernel
-command lines: the agent then uses TLS and accepts only that box.
---allow-files lets image2disk write to regular files.
---registry allows container images, which have full access to this
-machine, fetched from the box's registry there.
-The second form writes one image. Process 1 takes no arguments: it reads the
-kernel command line.";
+The first form runs the actions of workflows that the box at HOST:PORT assigns
+to the agent ID. It never restarts this machine.
+--pin is the pin of the box's certificate, as in the kernel argument tinbox.pin:
+the agent then uses TLS and accepts only a box with this pin. Without --pin, the
+connection is not encrypted.
+--token-file names a file with the boot token of the agent.
+--allow-files allows actions such as image2disk to write to regular files, not
+only to block devices.
+--registry allows actions with container images, which have full access to this
+machine. The images come from the registry of the box at this HOST:PORT.
+The second form overwrites DISK, a block device or a file, with the image at URL
+and compares the image with the SHA-256 HEX, if given.
+As process 1, the program takes no arguments: it reads the kernel command line.";
 
 fn main() -> ExitCode {
     if init::is_first_process() {

@@ -18,25 +18,31 @@ const MAX_GRACE_SECS: u32 = 86_400;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Requirement of a session token in the EC2 tree. Of cloud-init's datasources, only the EC2
-    /// datasource fetches a token, and only on machines whose firmware identifies as Amazon's. So
-    /// `required` suits other clients. It does not apply to `/nocloud`, `/ignition`, `/talos` and
-    /// `/metadata`, whose clients do not support tokens.
+    /// Session tokens in the EC2 tree. `optional`: a request needs no token. `required`: a request
+    /// without a valid token gets status 401. Of cloud-init's datasources, only the EC2 datasource
+    /// fetches a token, and only on machines whose firmware identifies as Amazon's, so with
+    /// `required`, cloud-init on other machines reads nothing from the EC2 tree. The key does not
+    /// apply to `/nocloud`, `/ignition`, `/talos` and `/metadata`, whose clients do not support
+    /// tokens.
     pub imdsv2: Imdsv2,
     /// Serves `/tootles/instanceID/<id>/2009-04-04/…` if true: any client that knows a machine's id
     /// can then read the machine's data, including user data.
     pub instance_endpoint: bool,
     /// Networks of proxies whose `X-Forwarded-For` header is trusted; empty by default.
     pub trusted_proxies: Vec<IpNet>,
-    /// Source of the IP addresses of installed systems.
+    /// Source of the IP addresses of installed systems, for the `network-config` of NoCloud.
+    /// `dhcp`: DHCP; a static address only on an interface without DHCP. `static`: a static address
+    /// for each reservation, so that the system does not need the DHCP server of the box.
     pub addressing: Addressing,
-    /// Condition under which a machine gets its user data.
+    /// Condition under which a machine gets its user data. `address`: always, for requests from the
+    /// address of the machine. `window`: only during an installation by a workflow, and for a
+    /// limited time after it.
     pub user_data: UserData,
-    /// Seconds after a successful installation for which a machine gets its user data, 3600 by
-    /// default. Applies to `user_data = "window"`.
+    /// Seconds after a successful installation for which a machine gets its user data. 60 to
+    /// 2592000. Applies to `user_data = "window"`.
     pub user_data_window_secs: u32,
-    /// Seconds after the first phone-home for which a machine still gets its user data, 300 by
-    /// default. Applies to `user_data = "window"`.
+    /// Seconds after the first phone-home for which a machine still gets its user data. 0 to 86400.
+    /// Applies to `user_data = "window"`.
     pub phone_home_grace_secs: u32,
 }
 

@@ -5,7 +5,8 @@ use clap::Command;
 use crate::page::{cell, head};
 
 const ABOUT: &str = "\
-`tinbox COMMAND --help` shows the same. `tinbox` also answers as `tink`, with the older verbs.";
+`tinbox COMMAND --help` shows the same. The program can also be called as `tink`. Older verbs, \
+such as `hardware mac`, still work.";
 
 /// Returns the page as Markdown text.
 pub fn page() -> String {

@@ -14,8 +14,8 @@ const SOURCES: [&str; 4] = [
 ];
 
 const ABOUT: &str = "\
-Unknown keys are refused, and all mistakes are reported at once. Where a struct has no default for \
-a key, the key must be given.
+Unknown keys are refused, and all mistakes are reported at once. A table is refused if it lacks a \
+key that is marked Required.
 
 On a flashed box the file is `box.toml` on the volume `TINBOX`; `tinbox box settings` reads and \
 changes it. On Linux `tinboxd --config FILE` names it. [Networks](../how-to/networks.md) and the \

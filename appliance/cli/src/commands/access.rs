@@ -17,11 +17,12 @@ pub enum Command {
     List,
     /// Replace the administrator's token and print the new kubeconfig
     ///
-    /// The old token stops working immediately. Example:
-    /// `tinbox access rotate >new.kubeconfig`
+    /// The old token stops working immediately, in all copies of the kubeconfig: save the output as
+    /// the new kubeconfig. Example: `tinbox access rotate >new.kubeconfig`
     #[command(verbatim_doc_comment)]
     Rotate,
-    /// Revoke one token. Example: `tinbox access revoke 9f86d081884c`
+    /// Revoke one token immediately; the last administrator's token is refused. Example: `tinbox
+    /// access revoke 9f86d081884c`
     Revoke {
         /// Id of the token, as shown by `tinbox access list`
         #[arg(value_name = "ID")]

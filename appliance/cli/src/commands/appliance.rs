@@ -30,10 +30,15 @@ pub enum Command {
 #[derive(Debug, clap::Subcommand)]
 pub enum WithoutKubeconfig {
     /// Claim a new box with the code on its screen and save its kubeconfig
+    ///
+    /// The kubeconfig is written to the file of --kubeconfig [default: ~/.tinbox/admin.kubeconfig];
+    /// an existing file is not overwritten.
+    ///
+    /// Example: `tinbox box claim 10.0.0.9`
     Claim(claim::Arguments),
     /// Write the box's image to a disk and verify it; this erases the disk
     ///
-    /// Asks for the end of the disk's serial number first. Example:
+    /// First prompts for the end of the disk's serial number. Example:
     /// `tinbox box flash tinbox-1.5.0-x86_64.img.xz --to /dev/sdb`
     #[command(verbatim_doc_comment)]
     Flash(flash::Arguments),

@@ -30,15 +30,16 @@ pub enum Command {
     /// Write a backup of objects, keys, tokens, leases and settings to the file given with -o.
     /// Cached images are not included, only their URLs
     ///
-    /// Without --recipient or --plain the backup is encrypted with a passphrase, which is prompted
-    /// for. The stock age can open it too: `tail -n +3 FILE | age -d | tar -xz`.
+    /// Without --recipient or --plain, the backup is encrypted with a passphrase, from a prompt or
+    /// from --passphrase-file. An existing file is not overwritten. The program age can also open
+    /// the backup: `tail -n +3 FILE | age -d | tar -xz`.
     ///
     /// Example: `tinbox backup create -o box.boxbak`
     Create(Create),
     /// Make a backup on the box's own disk now
     ///
-    /// The box makes such a backup every day. The backup helps if stored data is damaged, but is
-    /// lost with the disk: use `backup create` too.
+    /// A flashed box makes such a backup once a day and keeps the newest three. The backup helps if
+    /// stored data is damaged, but is lost with the disk: use `backup create` too.
     ///
     /// Example: `tinbox backup keep`
     Keep,
@@ -46,14 +47,15 @@ pub enum Command {
     ///
     /// Example: `tinbox backup list`
     List,
-    /// Check a backup by a rehearsed restore, without changing the box
+    /// Check a backup by a restore to a temporary folder; the box does not change
     ///
     /// Example: `tinbox backup verify box.boxbak`
     Verify(Verify),
     /// Restore a backup with its keys, certificate pin and owner; the box then restarts
     ///
-    /// The box of the kubeconfig is replaced. A new box without an owner needs the code on its
-    /// screen: `tinbox backup restore box.boxbak --to 10.0.0.9`.
+    /// All data of the box that the kubeconfig names is replaced. With --to, the target is a new
+    /// box without an owner, and the code on its screen is needed: `tinbox backup restore
+    /// box.boxbak --to 10.0.0.9`.
     ///
     /// Example: `tinbox backup restore box.boxbak`
     Restore(Restore),
@@ -66,7 +68,8 @@ pub struct Create {
     /// Encrypt for this age public key (`age1…`) instead of a passphrase; can be repeated
     #[arg(long, value_name = "KEY", conflicts_with = "passphrase_file")]
     recipient: Vec<String>,
-    /// Do not encrypt; leave out all secrets. A box cannot be restored from such a backup
+    /// Do not encrypt. Leaves out keys, tokens, settings, and all objects that can contain secrets,
+    /// such as Secret, Hardware, Template and Workflow. A box cannot be restored from such a backup
     #[arg(long, conflicts_with_all = ["passphrase_file", "recipient"])]
     plain: bool,
 }

@@ -33,10 +33,10 @@ pub enum Command {
         /// URL of the box as the user reaches it [default: the URL in your kubeconfig]
         #[arg(long, value_name = "URL")]
         server: Option<String>,
-        /// Name of the ServiceAccount [default: "tinbox-ROLE"]
+        /// Name of the ServiceAccount, created if it does not exist [default: "tinbox-ROLE"]
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
-        /// Lifetime of the token in days
+        /// Lifetime of the token in days, 1 to 3650
         #[arg(long, value_name = "DAYS", default_value = "365")]
         #[arg(value_parser = clap::value_parser!(i64).range(1..=3650))]
         days: i64,

@@ -12,11 +12,13 @@ use crate::output::{Cell, Table, age, text};
 /// Manage the machines that the box knows
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Create or update the objects in a file: Hardware, BMC Machine, Secret
+    /// Create or update all objects in a file, such as Hardware, Workflow and Secret
     ///
-    /// Accepts YAML with one or more documents, JSON, and the hardware JSON of older Tinkerbell.
-    /// Objects without a change are not written. Example: `tinbox hardware push --file
-    /// hardware.yaml`
+    /// Accepted kinds: Hardware, Template, Workflow, BMC Machine, Job and Task, Secret, Namespace.
+    /// A Workflow or Job starts work. Objects without a change are not written. Objects that the
+    /// file does not contain stay on the box. Accepted formats: YAML with one or more documents,
+    /// JSON, and the hardware JSON of older Tinkerbell.
+    /// Example: `tinbox hardware push --file hardware.yaml`
     #[command(verbatim_doc_comment)]
     Push {
         /// File to read; "-" is standard input

@@ -27,7 +27,8 @@ pub enum Command {
     ///
     /// Example: `tinbox image unpin https://images.example/debian.raw.zst`
     Unpin(ImageArgument),
-    /// Remove an image from the cache; refused if it is pinned, being read or needed by a workflow
+    /// Remove an image from the cache; refused if the image is pinned, being read or needed by a
+    /// workflow
     ///
     /// Example: `tinbox image rm 5891b5b522d5`
     Rm(ImageArgument),

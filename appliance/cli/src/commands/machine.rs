@@ -24,7 +24,10 @@ pub enum Command {
     ///
     /// Example: `tinbox machine adopt nuc1 52:54:00:77:00:99 --instead-of 52:54:00:77:00:01`
     Adopt(adopt::Arguments),
-    /// Show the events of a machine since it was last switched on, and the time between them
+    /// Show the events of a machine since its last power-on through a BMC, with the time between
+    /// them
+    ///
+    /// Without such a power-on, the list begins after the last 30 minutes without events.
     ///
     /// Example: `tinbox machine history nuc1 --follow`
     #[command(alias = "story")]

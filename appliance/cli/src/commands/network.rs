@@ -19,21 +19,29 @@ pub enum Command {
     List,
     /// Show one network. Example: `tinbox network get eth1`
     Get {
-        /// Name of the network: its interface
+        /// Name of the network, as `tinbox network list` shows it, such as eth1
         #[arg(value_name = "NAME")]
         network: String,
     },
-    /// Set the DHCP mode of a network; takes effect immediately. Example: `tinbox network mode eth1
-    /// reserved`
+    /// Set the DHCP mode of a network; no restart is needed
+    ///
+    /// Before the box assigns addresses, it searches the network for other DHCP servers for 10 s.
+    /// The mode stays after a restart of the box, until the settings of the network in box.toml
+    /// change.
+    ///
+    /// Example: `tinbox network mode eth1 reserved`
     Mode {
-        /// Name of the network: its interface
+        /// Name of the network, as `tinbox network list` shows it, such as eth1
         #[arg(value_name = "NAME")]
         network: String,
-        /// Machines that DHCP answers. off: none; proxy: boot information only, beside another DHCP
-        /// server; reserved: known machines; pool: all machines, with addresses from the pool
+        /// Machines that DHCP answers. off: none; proxy: known machines (with enrollment also
+        /// unknown machines), boot information only, addresses come from another DHCP server;
+        /// reserved: known machines, with their reserved addresses; pool: as reserved, and all
+        /// other machines with addresses from the pool
         #[arg(value_enum)]
         mode: ModeArgument,
-        /// Address range for mode pool: first-last. Example: 10.77.0.100-10.77.0.199
+        /// Address range of the pool, first-last, such as 10.77.0.100-10.77.0.199; can be repeated.
+        /// Replaces the former pool; required for mode pool
         #[arg(long, value_name = "RANGE", required_if_eq("mode", "pool"))]
         pool: Vec<String>,
     },
@@ -44,10 +52,11 @@ pub enum Command {
     Clients,
     /// Resume DHCP after another DHCP server was found and removed
     ///
-    /// The box first searches the network for other servers. Example: `tinbox network resume eth1`
+    /// The box first searches the network for other DHCP servers for 10 s, and stays stopped if one
+    /// answers. Example: `tinbox network resume eth1`
     #[command(verbatim_doc_comment, alias = "rearm")]
     Resume {
-        /// Name of the network: its interface
+        /// Name of the network, as `tinbox network list` shows it, such as eth1
         #[arg(value_name = "NAME")]
         network: String,
     },
@@ -57,11 +66,11 @@ pub enum Command {
 pub enum ModeArgument {
     /// Answer no machine
     Off,
-    /// Answer with boot information only, beside another DHCP server
+    /// Answer known machines with boot information only; addresses come from another DHCP server
     Proxy,
-    /// Answer known machines
+    /// Answer known machines, with their reserved addresses
     Reserved,
-    /// Answer all machines, with addresses from the pool
+    /// Answer as in reserved, and all other machines with addresses from the pool
     Pool,
 }
 

@@ -37,11 +37,12 @@ pub enum Command {
     /// List the built-in templates, or print one with its settings; works without a box. Example:
     /// `tinbox template library debian`
     Library {
-        /// Name of a built-in template
+        /// Name of a built-in template [default: list all]
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
-    /// Replace a template. Example: `tinbox template update debian --file debian.yaml`
+    /// Replace a template; running workflows do not change. Example: `tinbox template update debian
+    /// --file debian.yaml`
     Update {
         /// Name or id of the template
         #[arg(value_name = "NAME|ID")]
@@ -79,7 +80,8 @@ pub enum Command {
         #[arg(value_name = "NAME|ID")]
         template: String,
     },
-    /// Delete templates; their workflows stay. Example: `tinbox template delete debian`
+    /// Delete templates, but not the workflows that use them. Example: `tinbox template delete
+    /// debian`
     Delete {
         /// Names or ids of the templates
         #[arg(required = true, value_name = "NAME|ID")]

@@ -31,9 +31,13 @@ pub enum Command {
     /// Install an update bundle. The box restarts when no machine is in use, tests itself for two
     /// minutes, and returns to the current version if the test fails
     ///
+    /// The settings update.hours and update.restart can delay the restart.
+    ///
     /// Example: `tinbox update apply tinbox-1.5.0-x86_64.update --wait`
     Apply(Apply),
     /// Return to the version in the other slot
+    ///
+    /// The box restarts and tests itself as after `tinbox update apply`.
     ///
     /// Example: `tinbox update rollback --wait`
     Rollback(Restart),
@@ -44,6 +48,8 @@ pub enum Command {
     #[command(verbatim_doc_comment)]
     Restart(Restart),
     /// Block an update: the box refuses this version
+    ///
+    /// Versions that were blocked before are allowed again. The running version does not change.
     ///
     /// Example: `tinbox update hold 1.5.0`
     Hold {
@@ -59,7 +65,7 @@ pub enum Command {
 
 #[derive(Debug, clap::Args)]
 pub struct Apply {
-    /// Update bundle, as published beside the box's image
+    /// Update bundle: the `.update` file of a release
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -68,7 +74,7 @@ pub struct Apply {
 
 #[derive(Debug, clap::Args)]
 pub struct Restart {
-    /// Restart even while machines are in use
+    /// Restart at once: do not wait for machines in use, and ignore update.hours and update.restart
     #[arg(long)]
     now: bool,
     #[command(flatten)]
@@ -81,7 +87,7 @@ pub struct Wait {
     /// wait, not the update
     #[arg(long)]
     wait: bool,
-    /// Stop waiting after this time
+    /// Stop waiting after this time, such as 90s, 5m or 1h; the update continues
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
     timeout: Duration,
 }

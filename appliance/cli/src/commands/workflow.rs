@@ -22,7 +22,8 @@ use crate::output::{Cell, Table, age, text};
 pub enum Command {
     /// Run a template on a machine
     ///
-    /// A machine with a BMC is powered off, set to boot from the network, and powered on.
+    /// A machine with a BMC is powered off, set to boot once from the network, and powered on.
+    /// A machine without a BMC must be switched on by hand.
     /// Example: `tinbox workflow create --template debian --hardware nuc1 --wait`
     #[command(verbatim_doc_comment)]
     Create(create::Arguments),
@@ -36,30 +37,33 @@ pub enum Command {
     },
     /// Show the actions that a workflow has begun
     ///
-    /// With --follow, waits for its end; the exit code is 0 if it succeeded. Example:
-    /// `tinbox workflow events nuc1-x7k2p --follow`
+    /// With --follow, waits for the end of the workflow; the exit code is 0 if the workflow
+    /// succeeded. Example: `tinbox workflow events nuc1-x7k2p --follow`
     #[command(verbatim_doc_comment)]
     Events {
         /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
-        /// Follow until the workflow ends
+        /// Print each begin and end of an action until the workflow ends
         #[arg(short, long)]
         follow: bool,
-        /// Stop following after this time; restarts of the box are tolerated
+        /// Stop following after this time, such as 90s, 5m or 1h. The workflow continues, and a
+        /// restart of the box does not end the command
         #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
         timeout: Duration,
     },
     /// Retry a failed or timed-out workflow
     ///
-    /// Reboots its machine if its agent is gone and it has a BMC. Example:
-    /// `tinbox workflow retry nuc1-x7k2p --from start`
+    /// If the agent of the machine is gone, the machine is booted again through its BMC. A machine
+    /// that the workflow does not boot (no BMC, or --no-boot) must be booted by hand.
+    /// Example: `tinbox workflow retry nuc1-x7k2p --from start`
     #[command(verbatim_doc_comment)]
     Retry {
         /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
-        /// Action to begin with: the failed action or the first [default: set by spec.retry]
+        /// First action of the retry: the failed action, or the first of the workflow [default:
+        /// spec.retry.from of the workflow, else failed]
         #[arg(long, value_name = "failed|start", value_parser = request::from)]
         from: Option<RetryFrom>,
     },
@@ -87,7 +91,8 @@ pub enum Command {
         #[arg(value_name = "NAME|ID")]
         workflow: String,
     },
-    /// Delete workflows, including running ones. Example: `tinbox workflow delete a b`
+    /// Delete workflows, including running ones: a Tinbox agent stops the running action. Example:
+    /// `tinbox workflow delete a b`
     Delete {
         /// Names or ids of the workflows
         #[arg(required = true, value_name = "NAME|ID")]

@@ -8,9 +8,9 @@ use stdx::Secret;
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Credentials {
-    /// User name at the registry.
+    /// Required. User name at the registry.
     pub username: String,
-    /// Password of the user, or an access token.
+    /// Required. Password of the user, or an access token.
     pub password: Secret,
 }
 

@@ -23,10 +23,11 @@ pub struct Arguments {
     address: String,
 
     /// Certificate pin that the box's screen shows; nothing is sent to a box with another pin
+    /// [default: confirm the pin at a prompt]
     #[arg(long, value_name = "PIN")]
     pin: Option<String>,
 
-    /// Read the code and the passphrase from standard input, one per line, without prompts;
+    /// Read the code, then the new passphrase, from standard input, one per line, without prompts;
     /// requires --pin
     #[arg(long, requires = "pin")]
     secrets_stdin: bool,

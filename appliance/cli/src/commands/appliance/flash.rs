@@ -41,17 +41,19 @@ pub struct Arguments {
     #[arg(long, value_name = "DISK")]
     to: PathBuf,
 
-    /// Check this box.toml and write it to the disk's volume TINBOX
+    /// Check this box.toml and write it to the disk's volume TINBOX [default: a box without
+    /// settings]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
     /// File of minisign public keys; one of them must have signed SHA256SUMS [default:
-    /// ~/.tinbox/update.pub, if it exists]
+    /// ~/.tinbox/update.pub; without this file, no signature is checked]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
-    /// Confirm without a prompt: last four characters of the disk's serial number (more if another
-    /// disk of this machine ends the same)
+    /// Confirm without a prompt: last four characters of the disk's serial number (of the disk's
+    /// name, if it has no serial number). Give more characters if the serial number of another disk
+    /// of this machine has the same end
     #[arg(long, value_name = "SERIAL")]
     erase: Option<String>,
 }

@@ -15,6 +15,8 @@ use crate::error::Error;
 pub enum Command {
     /// Restart the box; ends safe mode
     ///
+    /// Restarts at once, without a prompt. Running workflows continue after the restart.
+    ///
     /// Example: `tinbox box restart`
     Restart,
     /// Switch the box off; it cannot be switched on again remotely
@@ -23,7 +25,7 @@ pub enum Command {
     Poweroff(Confirm),
     /// Reset the box: restart once without settings, or erase the data of the box
     ///
-    /// Shows what will be erased and asks for the box's name. Example:
+    /// Shows what will be erased and prompts for the box's name. Example:
     /// `tinbox box reset --level factory`
     #[command(verbatim_doc_comment)]
     Reset(Reset),
@@ -32,8 +34,8 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 pub struct Reset {
     /// safe: restart once without settings; serve no machine; keep all data. factory: erase this
-    /// box's settings, keys, cached images and machine records; the machines' disks are not
-    /// touched. The box must then be claimed again.
+    /// box's settings, keys, cached images, stored backups and machine records; the machines' disks
+    /// are not touched. The box must then be claimed again.
     #[arg(long, value_enum)]
     level: Level,
     #[command(flatten)]
@@ -44,7 +46,7 @@ pub struct Reset {
 enum Level {
     /// Restart once without settings; keep all data
     Safe,
-    /// Erase settings, keys, cached images and machine records
+    /// Erase settings, keys, cached images, stored backups and machine records
     Factory,
 }
 

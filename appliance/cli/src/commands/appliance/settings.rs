@@ -31,6 +31,7 @@ pub enum Command {
     },
     /// Change some keys; other keys and comments stay unchanged
     ///
+    /// Lists the keys that take effect only after a restart of the box; the box does not restart.
     /// Example: `tinbox box settings set time.zone=Europe/Berlin 'update.hours="02:00-05:00"'`
     #[command(verbatim_doc_comment)]
     Set {
@@ -42,7 +43,8 @@ pub enum Command {
         #[arg(long, value_name = "TEXT", default_value = "")]
         note: String,
     },
-    /// Edit the settings with the editor of VISUAL or EDITOR. Example: `tinbox box settings edit`
+    /// Edit the settings with the editor of VISUAL or EDITOR [default: vi]. Example: `tinbox box
+    /// settings edit`
     Edit {
         /// Read the new text from this file, or from standard input (-), without an editor
         #[arg(short, long, value_name = "FILE")]
@@ -66,7 +68,8 @@ pub enum Command {
         #[arg(value_name = "TO")]
         to: Option<u32>,
     },
-    /// Restore an older revision. Example: `tinbox box settings revert 3`
+    /// Restore an older revision of the settings, as a new revision. Example: `tinbox box settings
+    /// revert 3`
     Revert {
         /// Number of the revision, as shown by `tinbox box settings history`
         #[arg(value_name = "REVISION")]

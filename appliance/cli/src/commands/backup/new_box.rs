@@ -22,13 +22,15 @@ const WAIT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, clap::Args)]
 pub struct NewBox {
-    /// Address of a new box without an owner, as its screen shows it
+    /// Address of a new box without an owner, as its screen shows it [default: the box of the
+    /// kubeconfig]
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
-    /// Certificate pin on the new box's screen; nothing is sent to a box with another pin
+    /// Certificate pin on the new box's screen; nothing is sent to a box with another pin [default:
+    /// confirm the pin at a prompt]
     #[arg(long, value_name = "PIN", requires = "to")]
     pin: Option<String>,
-    /// Read the code of the new box from this file instead of a prompt
+    /// Read the code on the new box's screen from this file instead of a prompt
     #[arg(long, value_name = "FILE", requires = "to")]
     code_file: Option<std::path::PathBuf>,
 }

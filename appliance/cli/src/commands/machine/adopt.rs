@@ -17,7 +17,8 @@ pub struct Arguments {
     #[arg(value_name = "MAC")]
     mac: MacAddr,
 
-    /// MAC of the removed NIC: the new NIC takes over its address and settings
+    /// MAC of a removed NIC, whose address and settings the new NIC gets [default: the new NIC is
+    /// added, with network boot allowed]
     #[arg(long, value_name = "MAC")]
     instead_of: Option<MacAddr>,
 }

@@ -31,7 +31,8 @@ pub struct Arguments {
     #[arg(short, long)]
     follow: bool,
 
-    /// Stop following after this time; restarts of the box are tolerated
+    /// Stop following after this time, such as 90s, 5m or 1h; a restart of the box does not end the
+    /// command
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
 }

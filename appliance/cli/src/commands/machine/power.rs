@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(short, long)]
     wait: bool,
 
-    /// Stop waiting after this time
+    /// Stop waiting after this time, such as 90s, 5m or 1h; the BMC Job continues
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     timeout: Duration,
 }
@@ -46,7 +46,7 @@ enum Action {
     Cycle,
     /// Reset without powering off
     Reset,
-    /// Ask the operating system to shut down
+    /// Request a shutdown from the operating system
     Soft,
     /// Show the power state
     Status,

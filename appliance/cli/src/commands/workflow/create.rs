@@ -28,7 +28,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Boot the machine from the network through its BMC (default if it has one)
+    /// Boot the machine from the network through its BMC; fails without a BMC [default: boot if the
+    /// machine has a BMC]
     #[arg(long, conflicts_with = "no_boot")]
     netboot: bool,
 
@@ -36,11 +37,12 @@ pub struct Arguments {
     #[arg(long)]
     no_boot: bool,
 
-    /// Wait for the end of the workflow; the exit code is 0 if it succeeded
+    /// Wait for the end of the workflow; the exit code is 0 if the workflow succeeded
     #[arg(short, long)]
     wait: bool,
 
-    /// Stop waiting after this time; restarts of the box are tolerated
+    /// Stop waiting after this time, such as 90s, 5m or 1h. The workflow continues, and a restart
+    /// of the box does not end the wait
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
 }
