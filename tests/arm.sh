@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Boot the image for boxes with ARM processors, emulated, until the supervisor says that it serves.
+# Boot the image for boxes with ARM processors in an emulator, and wait until the supervisor is
+# ready.
 #
-# BUILD=1 compiles what is not there: the kernel (20 CPU minutes, once) and the program (as many).
-# Without it the program is the one that was compiled last; what is missing is said, and nothing is
-# proved, which is no failure.
+# BUILD=1 compiles missing parts: the kernel (20 CPU minutes, once) and the program (as many).
+# Without BUILD=1 the program of the last build is used. If a part is missing, the script prints
+# SKIPPED, tests nothing and ends with status 0.
 #
-# TINBOX_CACHE    ~/.cache/tinbox
-# TINBOX_TARGET   where the program is compiled (out/aarch64/target)
+# TINBOX_CACHE    cache folder (~/.cache/tinbox)
+# TINBOX_TARGET   build folder of the program (out/aarch64/target)
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 export TINBOX_ARCH=aarch64
-# Firmware, loader, kernel and a program without optimisation, emulated and beside other tests.
+# Maximum seconds: firmware, boot loader, kernel and an unoptimized program are slow in an emulator,
+# beside other tests.
 patience=900
 ready='tinboxd is ready'
 
@@ -56,11 +58,11 @@ cp "$machine/usr/share/AAVMF/AAVMF_VARS.fd" "$folder/variables"
   -netdev user,id=net,restrict=on -device virtio-net-pci,netdev=net,romfile= 2>"$folder/qemu" &
 qemu=$!
 started=$SECONDS
-# Until the line is there, or the machine is off.
+# Waits until the line is printed, QEMU has ended, or the time is up.
 line=$(grep -a -m 1 "$ready" \
   < <(exec timeout "$patience" tail -n +1 --pid="$qemu" -f "$folder/serial" 2>/dev/null) || true)
 if [ -z "$line" ]; then
-  echo "arm: the image did not come up in $((SECONDS - started)) s; the end of its words:" >&2
+  echo "arm: the image did not come up in $((SECONDS - started)) s; the end of its output:" >&2
   tail -n 40 "$folder/serial" "$folder/qemu" >&2
   exit 1
 fi

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Build the box's image by Buildroot from Debian's packages and boot it: recipes, configuration,
-# assembly and boot are proved, with the programs and the kernel that are built already.
+# Build the box's image with Buildroot from Debian's packages, and boot it. This tests recipes,
+# configuration, assembly and boot; programs and kernel are the ones that are built already.
 #
-# BUILDROOT=DIR is a checkout of the tag in image/buildroot.pin; without it the one in the cache,
-# and where there is none nothing is proved, which is said and not a failure.
+# BUILDROOT=DIR is a checkout of the tag in image/buildroot.pin; the default is the checkout in the
+# cache. Without a checkout, the script prints SKIPPED, tests nothing and ends with status 0.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 . image/buildroot.pin

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Sourced by every build.sh of peers and suites: what they make is kept in
-# ${TINBOX_CACHE:-~/.cache/tinbox}, by content hash of what it is made from, and made once.
+# Sourced by every build.sh of peers and suites. Each program is built once and stored in
+# ${TINBOX_CACHE:-~/.cache/tinbox}, under a hash of its sources.
 set -euo pipefail
 
-# The cache's folder NAME for what standard input says is pinned; made and printed:
+# Make and print the cache folder of NAME for the sources on standard input (the hash of this input
+# is part of the path):
 #   cache_folder NAME
 cache_folder() {
   local folder
@@ -12,8 +13,8 @@ cache_folder() {
   echo "$folder"
 }
 
-# Print FILE, after `COMMAND… FILE.part` has made it where it is not there yet. Whoever comes second
-# waits for the first to have made it:
+# Print FILE. If FILE does not exist, run `COMMAND… FILE.part` first, and print WORDS as a message.
+# A second caller waits until the first has made the file:
 #   cached FILE WORDS COMMAND…
 cached() {
   local file=$1 words=$2 lock
@@ -29,7 +30,8 @@ cached() {
   echo "$file"
 }
 
-# End with a hint when Go is missing: as new a one as PINS (go.mod) asks for builds WHAT:
+# End with a hint when Go is missing. The hint names the Go version in PINS (go.mod) that WHAT
+# needs:
 #   require_go WHAT [PINS]
 require_go() {
   command -v go >/dev/null && return
@@ -38,7 +40,7 @@ require_go() {
   exit 1
 }
 
-# The linker's flags for a program of Kubernetes' that should say it is VERSION:
+# Print the linker flags with which a program of Kubernetes reports VERSION as its own version:
 #   kubernetes_version v1.35.3
 kubernetes_version() {
   local minor=${1#v1.} package

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Check a change in minutes, without root: format, the laws of tests/tidy, clippy, and the unit
-# tests of every crate that changed and of every crate that depends on one.
+# Check a change in minutes, without root: format, the rules of tests/tidy, clippy, and the unit
+# tests of every crate that changed and of every crate that depends on such a crate.
 #
-#   BASE=REVISION    what the change is compared with (origin/main, else the last commit)
-#   ALL=1            the unit tests of all crates
+#   BASE=REVISION    commit to compare with (merge base with origin/main, else HEAD)
+#   ALL=1            run the unit tests of all crates
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 export PATH=$PWD/out/bin:$PATH
@@ -27,8 +27,8 @@ changed_files() {
   git ls-files --others --exclude-standard
 }
 
-# The nextest filter for the packages that hold these files; everything for a file that every
-# package depends on.
+# Print the nextest filter for the packages that contain the files on standard input, and for all
+# packages that depend on these. A file that affects every package selects all.
 affected() {
   local file folder name filter=
   while read -r file; do
@@ -53,6 +53,6 @@ echo "check: $scope" >&2
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- --deny warnings
 unit='kind(lib) + kind(bin) + binary(schema)'
-# --no-tests=pass: a change of documents affects no crate; the laws hold for them too.
+# --no-tests=pass: a change of documents affects no crate. The tests of tidy and docs run always.
 cargo nextest run --workspace --profile check --no-tests=pass \
   --filterset "(($unit) & ($scope)) + package(tidy) + package(docs)"

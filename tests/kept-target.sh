@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Compile once a machine, not once a clone.
+# Compile once per machine, not once per clone: all clones share one target folder.
 #
-#   kept-target.sh COMMAND…    run COMMAND in this clone, mounted at a fixed path, with the target
-#                              folder that the last run left; TINBOX_KEPT names where that is
-#   kept-target.sh keep        say that this clone's build ended well: its files are the kept ones
+#   kept-target.sh COMMAND…    run COMMAND in this clone, mounted at a fixed path, with the shared
+#                              target folder; TINBOX_KEPT is the folder that contains it
+#   kept-target.sh keep        record that the build of this clone succeeded: its files are compiled
 #
-# Paths of sources are compiled into programs, and cargo looks at the times of files: one path for
-# all clones, and an old time for every file that is the one of the kept build, make cargo compile
-# the difference alone. A build that fails leaves the changed files out of the list, so that the
-# next one compiles them again.
+# The compiler writes the paths of sources into programs, and cargo compares the times of files. So
+# every clone is compiled at the same path, and each file that is equal to the file of the recorded
+# build gets an old time. Cargo then compiles only the differences. After a failed build the changed
+# files are not recorded, so that the next run compiles them again.
 #
-# FRESH=1 begins with an empty folder, as every tenth run does, and one that is older than
-# KEEP_DAYS or larger than KEEP_GIB. Without root, or while another run holds the folder, the
-# command runs in the clone as it is.
+# FRESH=1 begins with an empty target folder. So does every tenth run, and a run that finds a folder
+# older than KEEP_DAYS or larger than KEEP_GIB. Without root, or while another run has the lock,
+# COMMAND runs in the clone itself.
 set -euo pipefail
 top=$(readlink -f "$(dirname "$0")/..")
 name=tinbox
@@ -26,8 +26,9 @@ files() {
   git -C "$top" ls-files --stage | cut -d ' ' -f 2- | sort
 }
 
-# Files that are the ones of the kept build get a time before it. Folders do as well: a build script
-# that watches a folder looks at its time, and a file that left the folder changes the list.
+# Gives an old time to each file that is equal to the file of the recorded build. Folders get an old
+# time too, unless a recorded file was changed or removed: a build script that watches a folder
+# checks the folder's time.
 old_times() {
   local kept=$1
   touch "$kept/files"
@@ -38,7 +39,7 @@ old_times() {
     (cd "$top" && git ls-files -z | xargs -0 -r dirname -z | sort -zu |
       xargs -0 -r touch --no-create -d 2001-09-09)
   fi
-  # A changed file stays out of the list until a build has ended well.
+  # A changed file is not recorded until a build has succeeded.
   mv "$kept/same" "$kept/files"
 }
 
@@ -67,7 +68,7 @@ if [ "$(id -u)" != 0 ] || ! flock --nonblock 9 || ! unshare --mount true 2>/dev/
   echo "kept-target: compiling in the clone: no root, or another run holds the folder" >&2
   TINBOX_KEPT=none exec "$@" 9>&-
 fi
-# Other toolchains, profiles and dependencies left folders too.
+# Removes folders of other toolchains and profiles that were not used for KEEP_DAYS.
 find "$cache" -mindepth 1 -maxdepth 1 ! -name "$key" -mtime "+$KEEP_DAYS" -exec rm -rf {} +
 if is_stale "$kept"; then rm -rf "$kept"/{target,files,runs,born}; fi
 mkdir -p "$kept/target" "$top/target" "$place"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Build the programs that tests, demos and images run, and copy them to target/programs.
 #
-# `cargo test` builds some programs again at its own level, under the names that cargo's folder has
-# one place for. An emulated machine needs the optimized ones.
+# `cargo test` builds some of these programs again, with its own optimization level, and overwrites
+# them in cargo's folder. Emulated machines need the optimized programs, so they are copied.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -15,7 +15,7 @@ for program in "$target/$triple"/debug/*; do
   if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi
   copy=$target/programs/$(basename "$program")
   if cmp -s "$program" "$copy"; then continue; fi
-  # A program that runs keeps its file.
+  # The rename leaves a running program its old file.
   cp --reflink=auto "$program" "$copy.part"
   mv "$copy.part" "$copy"
 done

@@ -24,8 +24,9 @@ export TINBOX_CPU_LOG=$out/cpu
 touch "$TINBOX_CPU_LOG"
 export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$programs/tinbox-test-runner
 
-# In a process group of its own, with its output in a file: a program that a failed test leaves
-# behind would hold a pipe open, and the reader of this script's output would wait for its end.
+# Runs a command in a process group of its own, with its output in a file: a program that a failed
+# test left running would hold a pipe open, and the reader of this script's output would wait for
+# the end of that program.
 tests=
 trap '[ -z "$tests" ] || kill -- "-$tests" 2>/dev/null || true' EXIT
 in_group() {
@@ -47,7 +48,7 @@ filter=(${1:+--filterset "$1"})
 in_group "$out/log" cargo nextest run --workspace --profile "${NEXTEST_PROFILE:-ci}" \
   "${filter[@]}" || status=$?
 junit=${CARGO_TARGET_DIR:-target}/nextest/${NEXTEST_PROFILE:-ci}/junit.xml
-# 100 says that tests failed; anything else, that they could not be run.
+# Status 100 means that tests failed, any other status that the tests could not be run.
 if [ "$status" != 0 ] && [ "$status" != 100 ] || [ ! -e "$junit" ]; then
   echo "error: the tests did not run: cargo nextest ended with $status" >&2
   exit 1

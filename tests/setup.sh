@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Install what building and testing Tinbox need, as far as it is missing: Debian packages from this
-# machine's own mirror. Says what is missing and why when it may not install.
+# Install the missing Debian packages that the build and the tests of Tinbox need, from this
+# machine's own mirror. Without root, print the missing packages and end with an error.
 set -euo pipefail
 
-# package: a program or file it brings
+# Package, and a program or file that the package contains.
 needs=(
   gcc:gcc g++:g++ make:make bc:bc bison:bison flex:flex cpio:cpio kmod:modprobe lz4:lz4 zstd:zstd
   xz-utils:xz libelf-dev:/usr/include/libelf.h libssl-dev:/usr/include/openssl/ssl.h
@@ -58,7 +58,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   log=$(mktemp)
   install() { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; }
   install >"$log" 2>&1 || {
-    echo "error: apt-get could not install ${missing[*]}; the end of its words:" >&2
+    echo "error: apt-get could not install ${missing[*]}; the end of its output:" >&2
     tail -n 15 "$log" >&2
     exit 1
   }
@@ -71,7 +71,7 @@ if ! command -v cargo >/dev/null; then
   exit 1
 fi
 
-# Debian's kubectl is too old for the API's tests; where none is in PATH it is built.
+# Debian's kubectl is too old for the API's tests. If PATH contains no kubectl, it is built.
 here=$(dirname "$(readlink -f "$0")")
 bin=$here/../out/bin
 mkdir -p "$bin"

@@ -7,7 +7,7 @@
 #                      argument with a parenthesis is one
 #
 # Half of the runs are under stalls: all processes of a test stop for 0.4 to 1.5 s at random
-# moments. The other half are beside two busy loops per core. Fails when a run of a kind failed.
+# moments. The other half run beside two busy loops per core. Fails when a run failed.
 #
 # SHAKE_RUNS    runs of each kind (20)
 # SHAKE_SEED    seed of the first run's stalls (1); each further run takes the next number
@@ -24,7 +24,7 @@ pause() {
 #   stall GROUP SEED
 stall() {
   RANDOM=$2
-  # Some tests last 5 ms and some last minutes.
+  # The first stall comes within 5, 50 or 500 ms: some tests last 5 ms and some last minutes.
   local group=$1 scales=(5 50 500)
   local most=${scales[RANDOM % 3]}
   : >"$SHAKE_WORK/stallers/$$"
@@ -49,7 +49,8 @@ case ${1:-} in
     shift
     if [[ " $* " != *' --list '* ]]; then
       read -r seed _ < <(cksum <<<"$SHAKE_SEED ${*:2}")
-      # In a session of its own, and no child of the test. Closes its output when it is ready.
+      # The process that stalls the test is in its own session, and is not a child of the test. It
+      # closes its output when it is ready, and the test then starts.
       : "$(setsid --fork "$0" --stall $$ "$seed" </dev/null 2>/dev/null)"
     fi
     exec "$@"
@@ -77,7 +78,7 @@ mkdir "$SHAKE_WORK/stallers"
 stop() {
   local staller
   if [ -n "$running" ]; then
-    # nextest ends its tests and then itself.
+    # nextest first ends its tests and then itself.
     kill -TERM "$running" 2>/dev/null || true
     wait "$running" 2>/dev/null || true
   fi
@@ -95,11 +96,12 @@ trap 'exit 143' TERM
   >"$SHAKE_WORK/binaries.json"
 cargo metadata --format-version 1 --filter-platform "$triple" >"$SHAKE_WORK/metadata.json"
 
-# One run; its output is in $SHAKE_WORK/log:
+# Run the tests once, with the output in $SHAKE_WORK/log:
 #   run_once THREADS
 run_once() {
   local status=0
-  # In a process group of its own: a background job would have its tests ignore interrupts.
+  # In a process group of its own: otherwise this background job and its tests would ignore
+  # interrupts.
   set -m
   "$nextest" nextest run --retries 0 --no-fail-fast \
     --binaries-metadata "$SHAKE_WORK/binaries.json" --cargo-metadata "$SHAKE_WORK/metadata.json" \
@@ -110,14 +112,14 @@ run_once() {
   set +m
   wait "$running" || status=$?
   running=
-  # 100 says that tests failed; anything else, that none ran.
+  # Status 100 means that tests failed, any other status that no test ran.
   if [ "$status" = 0 ] || [ "$status" = 100 ]; then return "$status"; fi
   echo "error: nextest ended with status $status for the filter $filter:" >&2
   cat "$SHAKE_WORK/log" >&2
   exit "$status"
 }
 
-# All runs of a kind:
+# Make all runs of one kind, stalls or load:
 #   shake KIND THREADS
 failed_runs=0
 shake() {
@@ -139,7 +141,7 @@ shake() {
 
 echo "shaking $filter: $runs runs of each kind, SHAKE_SEED=$first"
 export "$runner=$here/shake.sh --run"
-# A stopped test needs no core.
+# A stopped test uses no CPU, so more tests run in parallel.
 shake stalls $((4 * cores))
 unset "$runner"
 for ((at = 0; at < 2 * cores; at++)); do

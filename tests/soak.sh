@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The long tier: what `make test` runs with fixed seeds and small counts, here with fresh seeds and
-# large ones, then what is too long for every submission. Hours; root, as for `make test`.
+# Long tests: the random tests of `make test` with fresh seeds and large counts, then tests that
+# take too long for every change. Takes hours, and needs root as `make test` does.
 #
 #   soak.sh                       every step, after `make artifacts`
 #   SOAK_ONLY="sim fuzz" soak.sh  these steps
 #
-# Every step runs, whatever became of the steps before it; out/soak/STEP.log has its output. Ends
-# with a table and one count. Fresh seeds are printed at the start and at the end: a seed in the
-# environment is kept, so that a failure can be repeated. So is every count below.
+# Every step runs, even after a failed step; out/soak/STEP.log has its output. At the end a table
+# and one count are printed. Seeds are random, and are printed at the start and at the end. A seed
+# in the environment is used instead, so that a failure can be repeated. Every count below can be
+# set in the same way.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -24,7 +25,7 @@ TEMPLATE_CASES=${TEMPLATE_CASES:-1000000} PATTERN_CASES=${PATTERN_CASES:-100000}
 PROPTEST_RUNS=${PROPTEST_RUNS:-10} CRASH_RUNS=${CRASH_RUNS:-10} POWER_CUTS=${POWER_CUTS:-100}
 KUBECTL_VERSIONS=${KUBECTL_VERSIONS:-all} BOOT_MATRIX=${BOOT_MATRIX:-all}
 FUZZ_SECS=${FUZZ_SECS:-300} SHAKE_RUNS=${SHAKE_RUNS:-20} SHAKE_SUITE_RUNS=${SHAKE_SUITE_RUNS:-1}
-# Its profile has no limit on the time of a test.
+# The nextest profile `soak` has no limit on the time of a test.
 export NEXTEST_PROFILE=${NEXTEST_PROFILE:-soak}
 
 if [ "$(id -u)" != 0 ]; then
@@ -41,7 +42,7 @@ for step in "${chosen[@]}"; do
   fi
 done
 export PATH=$PWD/out/bin:$PATH:/usr/sbin:/sbin
-# A step may be `make` again.
+# Some steps run `make` themselves.
 unset MAKEFLAGS MAKELEVEL
 nextest=$(tests/nextest.sh)
 programs=${CARGO_TARGET_DIR:-target}/programs logs=out/soak
@@ -51,7 +52,8 @@ mkdir -p "$logs"
 for seed in "${seeds[@]}"; do
   declare "$seed=${!seed:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}"
 done
-# Each step exports what is meant for it: the shaken tests keep their fixed seeds and small counts.
+# Each step exports only its own variables. The tests of the step `shake` keep their fixed seeds and
+# small counts.
 export -n "${seeds[@]}" SIM_RUNS MERGE_LIVES PROTOBUF_OF_EACH TEMPLATE_CASES PATTERN_CASES \
   POWER_CUTS KUBECTL_VERSIONS BOOT_MATRIX
 print_seeds() {
@@ -66,7 +68,7 @@ print_seeds() {
 tests() {
   local built=$logs/binaries.json
   if [ ! -e "$built" ]; then
-    # One attempt: what does not compile does not compile for the next seed either.
+    # One attempt: a failed compilation would fail again for the next seed.
     if [ -e "$built.part" ] || ! "$nextest" nextest list --workspace --list-type binaries-only \
       --message-format json >"$built.part"; then
       echo "error: the tests do not compile" >&2
@@ -133,12 +135,13 @@ step_pattern() {
   export PATTERN_SEED PATTERN_CASES
   tests 'package(peers) & test(/^pattern::/)'
 }
-# The real servers are asked again too.
+# AGAIN=1: the commands run against the real servers too, instead of the cached outputs.
 step_kubectl() {
   export KUBECTL_VERSIONS AGAIN=1
   tests 'package(peers) & test(/^comparison::/)'
 }
-# PROPTEST_CASES would give tests of 48 cases and tests of 4,000 the same number.
+# Several seeds, not PROPTEST_CASES: that would give every test the same number of cases, and tests
+# have from 48 to 4,000.
 step_proptest() {
   local packages
   packages=$(git grep -l '^proptest.workspace' -- '*/Cargo.toml' \
@@ -146,7 +149,8 @@ step_proptest() {
   with_seeds PROPTEST_RNG_SEED "$PROPTEST_RUNS" \
     tests "(kind(lib) + kind(bin) + binary(pictures)) & ($packages)"
 }
-# The machines that `make test` leaves to the simulator and to the box in a container as well.
+# All tests with emulated machines. `make test` leaves out those whose behavior the simulator or the
+# box in a container tests too.
 step_emulated() { tests 'binary(firmware) + binary(scenarios)'; }
 step_power_cuts() {
   export POWER_CUTS_SEED POWER_CUTS
@@ -156,7 +160,7 @@ step_boot_matrix() {
   export BOOT_MATRIX
   tests 'binary(boot_matrix)'
 }
-# As released images have it.
+# KERNEL_DISPLAY=1: with the display drivers in the kernel, as in released images.
 step_buildroot() { KERNEL_DISPLAY=1 tests/buildroot.sh; }
 step_arm() { BUILD=1 tests/arm.sh; }
 step_fuzz() { FUZZ_SEED=$FUZZ_SEED fuzz/run.sh "$FUZZ_SECS"; }
@@ -171,7 +175,8 @@ step_shake_suites() {
   SHAKE_SEED=$SHAKE_SEED SHAKE_RUNS=$SHAKE_SUITE_RUNS tests/shake.sh 'kind(test)'
 }
 
-# A step in a process group of its own, so that an interrupt ends it and only once.
+# Each step runs in a process group of its own, so that an interrupt of this script ends the whole
+# group.
 running=
 stop() { if [ -n "$running" ]; then kill -TERM -- "-$running" 2>/dev/null || true; fi; }
 trap stop EXIT

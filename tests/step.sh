@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Run one step of a test run and record its time:
 #   step.sh NAME COMMAND…    run COMMAND; append its minutes and CPU seconds to out/steps
-#   step.sh begin            forget the steps of the run before
-#   step.sh table            print the steps so far
+#   step.sh begin            delete the recorded steps of the previous run
+#   step.sh table            print the recorded steps
 set -euo pipefail
 steps=$(dirname "$(readlink -f "$0")")/../out/steps
 mkdir -p "$(dirname "$steps")"
@@ -22,7 +22,8 @@ case ${1:?usage: step.sh NAME COMMAND… | begin | table} in
     shift
     begun=$SECONDS
     "$@" || status=$?
-    # Of all children that ended; in a subshell it would be of that one's children.
+    # CPU time of all children that have ended. `times` in a subshell would report the children of
+    # that subshell.
     times >"$steps.times"
     cpu=$(awk 'NR == 2 { gsub(/[ms]/, " "); print $1 * 60 + $2 + $3 * 60 + $4 }' "$steps.times")
     printf '%s\t%s\t%s\t%s\n' "$name" $((SECONDS - begun)) "$cpu" "${status#0}" >>"$steps"

@@ -1,6 +1,6 @@
 //! Common parts of the benches: figures compared with those of peers, with goals and a verdict.
 //!
-//! Never: measures anything, decides what is measured. Enter at [`Table`].
+//! Never: measures anything, or decides what is measured. Enter at [`Table`].
 
 mod table;
 

@@ -3,7 +3,7 @@
 /// Factor by which a goal may be missed before the run fails: shared machines are noisy.
 const SLACK: f64 = 1.3;
 
-/// One figure: ours, the best peer's, and its goal.
+/// One figure: our value, the best peer's value, and the goal.
 #[derive(Debug, Clone)]
 struct Line {
     ours: f64,
@@ -18,7 +18,7 @@ pub enum Goal {
     AtLeast(f64),
     /// Less is better; maximum ratio.
     AtMost(f64),
-    /// Printed without a goal.
+    /// The figure has no goal, and is only printed.
     None,
 }
 
@@ -29,7 +29,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Adds a figure compared with a peer's, and prints it.
+    /// Adds a figure, and prints it. `beside` is the name and the value of the peer.
     pub fn add(&mut self, what: &str, ours: f64, beside: (&'static str, f64), goal: Goal) {
         let (peer_name, peer) = beside;
         if self.lines.is_empty() {
@@ -84,7 +84,7 @@ impl Line {
     }
 }
 
-/// Median; of an even number of figures the lower of the two middle ones.
+/// Median; of an even number of figures the lower of the two middle ones, of no figures NaN.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)

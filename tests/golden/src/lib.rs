@@ -1,12 +1,13 @@
 //! Golden files: expected outputs of tests, in the folder `tests/golden` of their crate. With
-//! `UPDATE=1` in the environment, a test writes its output to the file, to be read in the diff.
+//! `UPDATE=1` in the environment, a test writes its output to the file, and a person checks the
+//! change in the Git diff.
 //!
 //! Never: part of a product, only a dev-dependency. Enter at [`check`], at [`compare`] for a test
 //! that reports all differences, and at [`compare_file`] for a file elsewhere.
 
 use std::path::{Path, PathBuf};
 
-/// True if tests write their outputs to the golden files.
+/// True if tests write their outputs to the golden files: `UPDATE` is set.
 pub fn updates() -> bool {
     std::env::var_os("UPDATE").is_some()
 }
@@ -14,7 +15,7 @@ pub fn updates() -> bool {
 /// Path of a golden file of the crate under test.
 ///
 /// # Panics
-/// Cargo does not run the test.
+/// Cargo does not run the test, so `CARGO_MANIFEST_DIR` is not set.
 pub fn path(name: &str) -> PathBuf {
     let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it for a test");
     Path::new(&folder).join("tests/golden").join(name)
@@ -23,7 +24,7 @@ pub fn path(name: &str) -> PathBuf {
 /// Compares `text` with a golden file of the crate under test.
 ///
 /// # Panics
-/// They differ.
+/// The output and the file differ.
 #[track_caller]
 pub fn check(name: &str, text: &str) {
     compare(name, text).unwrap_or_else(|difference| panic!("{difference}"));
@@ -61,11 +62,11 @@ pub fn compare_file(file: &Path, text: &str) -> Result<(), String> {
     })
 }
 
-/// Compares `bytes` with a golden file of the crate under test: `is_same` gets the content of the
-/// file and `bytes`.
+/// Compares `bytes` with a golden file of the crate under test: `is_same` receives the content of
+/// the file and `bytes`, and returns true if they count as equal.
 ///
 /// # Errors
-/// They differ.
+/// The output and the file differ.
 ///
 /// # Panics
 /// With `UPDATE=1`, the file cannot be written.

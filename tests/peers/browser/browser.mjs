@@ -1,10 +1,10 @@
-// A real browser for the tests here, which notes whatever it complains about.
+// A real browser for these tests, which collects the errors of its pages.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-// How the pages are looked at: on a desk by day and by night, and on a phone. Each has a picture.
+// Views of a page: name, color scheme, width and height. Each view gets a screenshot.
 export const looks = [
   ["light", "light", 1280, 900],
   ["dark", "dark", 1280, 900],
@@ -12,10 +12,11 @@ export const looks = [
   ["small", "dark", 360, 640],
 ];
 
-// Milliseconds that anything may take on a busy machine.
+// Maximum milliseconds of any operation on a busy machine.
 export const PATIENCE = 120_000;
 
-// A browser for the box at URL, driven by the library in the file LIBRARY, with pictures in FOLDER.
+// Opens a browser for the box at `url`. `library` is the file of Playwright; screenshots go to
+// `folder`.
 export const open = async (url, library, folder) => {
   const { chromium } = await import(pathToFileURL(library).href);
   const profile = mkdtempSync(join(tmpdir(), "browser-"));
@@ -34,7 +35,8 @@ export const open = async (url, library, folder) => {
   const newPage = async () => {
     const page = await context.newPage();
     page.on("console", (said) => {
-      // What the browser itself says of our refusals is what we want of it.
+      // The browser reports requests that the box refuses as errors; the tests send some on
+      // purpose.
       const expected = /the server responded with a status of 4(03|22)/.test(said.text());
       if (said.type() === "error" && !expected) complaints.push(`${page.url()}: ${said.text()}`);
     });
@@ -49,7 +51,7 @@ export const open = async (url, library, folder) => {
   const check = (page, good, what) => {
     if (!good) complaints.push(`${page.url()}: ${what}`);
   };
-  // Pictures of a page, which must not be wider than its screen.
+  // Takes a screenshot of a page in each view. The page must not be wider than the screen.
   const look = async (page, name) => {
     for (const [suffix, colorScheme, width, height] of looks) {
       await page.emulateMedia({ colorScheme });
@@ -74,7 +76,7 @@ export const open = async (url, library, folder) => {
   return { context, complaints, newPage, check, look, claim, close };
 };
 
-// Says what was complained about, and ends accordingly.
+// Prints the collected errors, and exits with 1 if there are any.
 export const end = (complaints) => {
   for (const complaint of complaints) console.error(complaint);
   process.exit(complaints.length > 0 ? 1 : 0);

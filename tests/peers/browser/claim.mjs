@@ -1,5 +1,5 @@
-// A real browser at a running box: claims it, looks at every page in light, dark and phone size, and
-// fails on whatever it complains about.
+// A real browser claims a running box and opens every page in all views. Any error of a page is a
+// failure.
 //   claim.mjs URL CODE FOLDER PLAYWRIGHT
 import { end, open } from "./browser.mjs";
 

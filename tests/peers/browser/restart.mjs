@@ -1,4 +1,4 @@
-// A page that is open while the box restarts: it comes to the login by itself.
+// A page is open while the box restarts, and then shows the login without a click.
 //   restart.mjs URL CODE FOLDER PLAYWRIGHT
 // Prints `open` when the page is live, and expects the box to restart then.
 import { end, open } from "./browser.mjs";
@@ -16,6 +16,6 @@ try {
 } finally {
   await browser.close();
 }
-// While the box is away, and knows no session afterwards, the browser says so.
+// Expected errors: the box is down for a time, and afterwards it does not know the session.
 const expected = /net::ERR_|status of 401|EventSource/;
 end(browser.complaints.filter((complaint) => !expected.test(complaint)));

@@ -1,5 +1,5 @@
-// A real browser claims a fresh box and sets it up: what its cards are for, its zone and the hours of
-// its updates, then its restart. No page of these has a script, so nothing here needs one.
+// A real browser claims a fresh box and sets it up: roles of the NICs, time zone and update hours,
+// then the restart. None of these pages has a script.
 //   setup.mjs URL CODE FOLDER PLAYWRIGHT
 import { end, open } from "./browser.mjs";
 

@@ -1,5 +1,6 @@
-// A real browser watches a machine being installed, and another install that fails, without loading
-// a page anew. The image comes from here, and only as far as the pages have shown.
+// A real browser watches the installation of a machine, and another installation that fails,
+// without a reload of a page. This program serves the image, and sends each part only after the
+// pages have shown the progress before it.
 //   watching.mjs URL CODE FOLDER PLAYWRIGHT MACHINE TARGET AGENT [ARGUMENT…]
 import { execFileSync, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
@@ -7,7 +8,7 @@ import { createServer } from "node:http";
 import { end, open } from "./browser.mjs";
 
 const [url, code, folder, library, machine, target, ...agent] = process.argv.slice(2);
-// Shares of the image, each sent once the one before it was seen in the pages.
+// Percentages of the image. Each is sent after the pages have shown the one before.
 const SHARES = [30, 70, 100];
 
 const image = randomBytes(24 << 20);
@@ -56,7 +57,7 @@ const install = (name, sum) => {
 
 const browser = await open(url, library, folder);
 const [now, story] = [await browser.newPage(), await browser.newPage()];
-// What a part of a page must come to say; each word may stand anywhere in it.
+// Waits until the element with the ID `part` contains all `words`, in any order.
 const shows = async (page, part, ...words) => {
   const said = ([id, all]) => {
     const text = document.getElementById(id)?.textContent ?? "";
@@ -69,7 +70,7 @@ const shows = async (page, part, ...words) => {
     throw new Error(`${page.url()}: #${part} never says ${JSON.stringify(words)}, but: ${text}`);
   }
 };
-// The bar in a page comes to stand at so much at least.
+// Waits until the progress bar in the element with the ID `part` is at `percent` or more.
 const reaches = (page, part, percent) => page.waitForFunction(
   ([id, least]) => (document.querySelector(`#${id} progress`)?.value ?? 0) >= least,
   [part, percent],

@@ -1,6 +1,6 @@
-// What containerd does to get an image when it is told of a mirror:
+// Pulls an image as containerd does when a registry mirror is configured:
 //
-//	containerd-pull MIRROR HOST/NAME:TAG    prints the digest, once all of it was got and checked
+//	containerd-pull MIRROR HOST/NAME:TAG    prints the digest after all parts are pulled and verified
 package main
 
 import (
@@ -26,8 +26,8 @@ func main() {
 	}
 }
 
-// All of an image as containerd pulls it when it is told of a mirror: from there alone, whatever
-// registry the image's name has.
+// Pulls a whole image from the mirror alone, whatever registry the image's name has. Prints the
+// digest of the image.
 func mirrored(mirror, reference string) error {
 	context := context.Background()
 	hosts := func(string) ([]docker.RegistryHost, error) {
@@ -55,7 +55,8 @@ func mirrored(mirror, reference string) error {
 	return nil
 }
 
-// What a descriptor leads to, each held against its digest.
+// Fetches the blob of a descriptor and all blobs that this blob refers to, and verifies the digest
+// of each.
 func fetchAll(context context.Context, fetcher remotes.Fetcher, from ocispec.Descriptor) error {
 	reader, err := fetcher.Fetch(context, from)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Program merge-oracle answers what Kubernetes' own code makes of a write: one JSON question per
-// line on standard input, one JSON answer per line on standard output.
+// Program merge-oracle executes writes with Kubernetes' own code: one JSON question per line on
+// standard input, one JSON answer per line on standard output.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// question is a schema to remember (models) or a write (op).
+// question is a schema to store (models) or a write (op).
 type question struct {
 	Models map[string]*spec.Schema `json:"models"`
 
@@ -57,8 +57,8 @@ type defaulter struct{}
 
 func (defaulter) Default(runtime.Object) {}
 
-// converter is that of a CustomResourceDefinition with the strategy None; v0 is a version that is
-// no longer served.
+// converter converts as a CustomResourceDefinition with the strategy None does. v0 is a version
+// that is no longer served.
 type converter struct{}
 
 func (converter) Convert(_, _, _ interface{}) error {

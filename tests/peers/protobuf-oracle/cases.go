@@ -28,10 +28,10 @@ type encoded struct {
 	JSON     json.RawMessage `json:"json"`
 }
 
-// How deep random objects go: pods need some, schemas of schemas never end.
+// Maximum depth of random objects: pods are deep, and schemas can contain schemas without end.
 const maxDepth = 14
 
-// Years 1 to 9999, which is what JSON can say.
+// Years 1 to 9999, the range of times in JSON.
 const (
 	firstSecond = -62135596800
 	seconds     = 253402300799 - firstSecond
@@ -74,7 +74,7 @@ func writeCases(seed, count string) error {
 	return nil
 }
 
-// Answers each line of base64 with the JSON of the object in it.
+// Writes, for each input line of base64, the JSON of the object in it.
 func decodeLines() error {
 	all := kinds()
 	serializer := protobuf.NewSerializer(all, all)
@@ -112,7 +112,7 @@ func encode(
 	if err := serializer.Encode(object, &body); err != nil {
 		return encoded{}, err
 	}
-	// What a server would see: the object as it came through the wire.
+	// The object as a server sees it after decoding.
 	text, err := decode(serializer, []byte(body.String()))
 	if err != nil {
 		return encoded{}, err
@@ -156,7 +156,8 @@ func fillers() []any {
 			}
 		},
 		func(into *resource.Quantity, c randfill.Continue) {
-			// As clients write them; what is not canonical stays as it is with us.
+			// Only canonical forms, as clients write them: the box keeps a form that is not
+			// canonical.
 			*into = *resource.NewQuantity(c.Int63n(1<<40), resource.DecimalSI)
 			if c.Bool() {
 				*into = *resource.NewQuantity(c.Int63n(1<<40)<<10|1<<10, resource.BinarySI)

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// The values of the texts a package marks as one of a few, by the name of their type.
+// Values of the string types that a package marks with `+enum`, by package and name of the type.
 type enums map[string]map[string][]string
 
-// The values of a type, in order; none when any text will do.
+// Returns the values of a type, sorted; none for a type that accepts any text.
 func (e enums) of(goType reflect.Type) []string {
 	path := goType.PkgPath()
 	if goType.Kind() != reflect.String || path == "" {
@@ -26,7 +26,7 @@ func (e enums) of(goType reflect.Type) []string {
 	return e[path][goType.Name()]
 }
 
-// Reads a package's source: which types are marked, and which constants are of them.
+// Reads a package's source: the types marked with `+enum`, and the constants of each.
 func readEnums(path string) map[string][]string {
 	folder, err := exec.Command("go", "list", "-f", "{{.Dir}}", path).Output()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// The kinds whose bodies are read and written, by the version clients name.
+// Returns the kinds that the box reads and writes in protobuf, by API version.
 func kinds() *runtime.Scheme {
 	all := runtime.NewScheme()
 	add := func(version schema.GroupVersion, objects ...runtime.Object) {

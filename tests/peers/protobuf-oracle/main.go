@@ -1,5 +1,5 @@
-// Command protobuf-oracle writes down what Kubernetes' types look like, and what their encoders
-// make of random objects.
+// Command protobuf-oracle writes tables of Kubernetes' types, encodes random objects with
+// Kubernetes' own encoders, and decodes objects.
 package main
 
 import (

@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// Types whose JSON is not that of their fields; the reader knows each by name.
+// Types whose JSON is not an object of their fields. The box has special code for each of these
+// types.
 var special = map[string]string{
 	"meta.v1.Time":                                  "time",
 	"meta.v1.MicroTime":                             "microtime",
@@ -29,7 +30,7 @@ var special = map[string]string{
 	"apiextensions.v1.JSONSchemaPropsOrStringArray": "schemaorstrings",
 }
 
-// What the published specification says of a definition, as far as it is no prose.
+// Parts of a definition in the published specification, without its descriptions.
 type definition struct {
 	Required   []string                   `json:"required"`
 	Properties map[string]json.RawMessage `json:"properties"`
@@ -47,12 +48,12 @@ type property struct {
 
 type tables struct {
 	spec map[string]definition
-	// The lines of a type by its short name, and by the short name of its package.
+	// Lines of the table of a type, by the short name of the type.
 	lines map[string][]string
 	enums enums
 }
 
-// Writes what the types of all kinds look like, one file for each package.
+// Writes the tables of the types of all kinds, one file for each package.
 func writeTables(specification, folder string) error {
 	spec, err := readSpecification(specification)
 	if err != nil {
@@ -80,7 +81,7 @@ func writeTables(specification, folder string) error {
 	return nil
 }
 
-// The definitions of every OpenAPI v3 document in a folder.
+// Reads the definitions of every OpenAPI v3 document in a folder.
 func readSpecification(folder string) (map[string]definition, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil || len(paths) == 0 {
@@ -118,7 +119,7 @@ func writeFile(path string, parts []string) error {
 	return out.Flush()
 }
 
-// The name of a type as the tables spell it: `core.v1.Secret`.
+// Returns the name of a type in the tables: `core.v1.Secret`.
 func short(goType reflect.Type) string {
 	path := goType.PkgPath()
 	for _, prefix := range []string{
@@ -133,7 +134,7 @@ func short(goType reflect.Type) string {
 	panic("no short name for " + path)
 }
 
-// The name of a type in the published specification.
+// Returns the name of a type in the published specification.
 func long(goType reflect.Type) string {
 	host, rest, _ := strings.Cut(goType.PkgPath(), "/")
 	parts := strings.Split(host, ".")
@@ -147,14 +148,15 @@ func packageOf(name string) string {
 	return name[:strings.LastIndex(name, ".")]
 }
 
-// Whether the type is a message of its own, for a slice to be told from a repeated field.
+// Returns true for a type that is a protobuf message of its own. A slice type that is not a message
+// is a repeated field.
 func isMessage(goType reflect.Type) bool {
 	_, found := reflect.PointerTo(goType).MethodByName("Unmarshal")
 	return found
 }
 
-// Writes down a struct, and what it consists of. `inside` names the definition a struct without
-// one of its own is part of.
+// Adds a struct and the types of its fields to the tables. `inside` names the definition that
+// contains a struct without a definition of its own.
 func (t *tables) visit(goType reflect.Type, inside string) {
 	name := short(goType)
 	if _, known := t.lines[name]; known || special[name] != "" {
@@ -248,7 +250,7 @@ func (t *tables) field(
 	flag("enum", strings.Join(t.enums.of(values), ","))
 	text := string(facts.Default)
 	zero := text == "{}" || text == `""` || text == "0" || text == "false"
-	// That a field which is always there begins as nothing goes without saying.
+	// An empty default of a field that is always present is left out.
 	if !zero || text != "{}" && (slices.Contains(flags, "omitempty") || slices.Contains(flags, "ptr")) {
 		flag("default", strings.ReplaceAll(text, " ", "\\u0020"))
 	}
@@ -257,8 +259,8 @@ func (t *tables) field(
 		fmt.Sprintf("  %d %s %s %s", number, jsonName, spelled, strings.Join(flags, " ")), " ")
 }
 
-// The spelling of a type: a scalar, `@` and the name of a message, with `[]` or `{}` before what
-// is repeated or mapped from strings.
+// Returns the spelling of a type in the tables: a scalar, or `@` and the name of a message. `[]`
+// stands before the items of a list, `{}` before the values of a map with string keys.
 func (t *tables) typeOf(goType reflect.Type, before, definedAs string) string {
 	if goType.Kind() == reflect.Pointer {
 		return t.typeOf(goType.Elem(), before, definedAs)
@@ -297,7 +299,7 @@ func (t *tables) typeOf(goType reflect.Type, before, definedAs string) string {
 	panic("no spelling for " + goType.String())
 }
 
-// The schema that a choice between it and something else holds.
+// Adds the schema of a type that is either a schema or another value, such as a list of strings.
 func (t *tables) visitSchema(choice reflect.Type) {
 	field, _ := choice.FieldByName("Schema")
 	t.visit(field.Type.Elem(), "")

@@ -21,8 +21,9 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// A container's image around busybox, in three layers (gzip, zstd, plain), the later of which take
-// away and replace what the earlier have; behind an index, beside an image for no machine.
+// Pushes a container image with busybox in three layers (gzip, zstd, plain). Later layers remove
+// and replace files of earlier ones. The image is in an index, beside an image for an architecture
+// that no test machine has.
 func pushImage(busybox, reference, user string) error {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
@@ -83,7 +84,8 @@ func pushImage(busybox, reference, user string) error {
 	return nil
 }
 
-// All of an image by a stock client, which checks every digest, into an OCI layout.
+// Pulls a whole image with a stock client, which verifies every digest, into an OCI layout. Prints
+// the digest of the image.
 func pull(reference, folder string) error {
 	context := context.Background()
 	repository, err := remote.NewRepository(reference)
@@ -178,7 +180,7 @@ func last() []tar.Header {
 	return []tar.Header{folder("tmp"), script, regular("gone", 1)}
 }
 
-// What the files have in them.
+// Returns the contents of a file of the image.
 func contents(name string, size int64, program []byte) []byte {
 	switch name {
 	case "bin/busybox":

@@ -1,11 +1,14 @@
-// A stock OCI registry (the distribution project's), and what pushes to one as ORAS does:
+// A stock OCI registry (the distribution project's), and a client that pushes and pulls as ORAS
+// does:
 //
 //	registry serve ADDRESS FOLDER [REALM] [USER:PASSWORD]
-//	    with REALM, which it serves too, it wants a token; with a user, that one gives tokens to
-//	    that user alone, or without REALM ("") the registry itself wants the user (RFC 7617)
-//	registry push FILE HOST/NAME:TAG [TYPE] over http; TYPE is the layer's media type
-//	registry image BUSYBOX HOST/NAME:TAG [USER]  a container's image, the same way
-//	registry pull HOST/NAME:TAG FOLDER      all of an image, into an OCI layout
+//	    REALM is the URL of the token server, which this program serves too: the registry then
+//	    requires a token. With a user, the token server requires the credentials of this user; if
+//	    REALM is empty (""), the registry itself requires them (RFC 7617).
+//	registry push FILE HOST/NAME:TAG [TYPE]      push a disk image over HTTP; TYPE is the media type
+//	    of the layer
+//	registry image BUSYBOX HOST/NAME:TAG [USER]  push a container image over HTTP
+//	registry pull HOST/NAME:TAG FOLDER           pull a whole image over HTTP into an OCI layout
 package main
 
 import (
@@ -27,7 +30,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// What ORAS and upstream's oci2disk mean by a disk image.
+// Media type of a disk image, for ORAS and for upstream's oci2disk.
 const layerType = "application/vnd.oci.image.layer.v1.tar"
 
 func main() {
@@ -66,7 +69,7 @@ func serve(address, folder, realm, user string) error {
 		if err != nil {
 			return err
 		}
-		// What the box sends as a token is the registry's to judge.
+		// The token is constant: the registry's auth driver `silly` accepts any token.
 		http.HandleFunc(at.Path, func(answer http.ResponseWriter, asked *http.Request) {
 			if !isUser(asked, user) {
 				http.Error(answer, "who are you?", http.StatusUnauthorized)
@@ -89,7 +92,7 @@ func serve(address, folder, realm, user string) error {
 	return http.ListenAndServe(address, nil)
 }
 
-// Whether it is asked by USER:PASSWORD, or anybody may.
+// Returns true if the request has the credentials USER:PASSWORD, or if no user is set.
 func isUser(asked *http.Request, user string) bool {
 	name, password, _ := asked.BasicAuth()
 	return user == "" || name+":"+password == user
@@ -126,7 +129,7 @@ func push(path, reference, mediaType string) error {
 	return nil
 }
 
-// Tag what lies in a store and copy it to where a reference says.
+// Tags the contents of a store and copies them to the registry of the reference.
 func publish(
 	context context.Context, store oras.Target, root ocispec.Descriptor, reference string,
 ) error {

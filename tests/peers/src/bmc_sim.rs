@@ -1,6 +1,6 @@
-//! A BMC in software for cases that `ipmi_sim` lacks: cipher suite 17, lost datagrams, datagram
-//! counts, lost sessions, malformed answers. It shares only the cryptographic primitives with our
-//! client; `ipmitool` checks independently that it is correct.
+//! A simulated BMC for cases that `ipmi_sim` lacks: cipher suite 17, lost datagrams, datagram
+//! counts, lost sessions, malformed answers. The simulator shares only the cryptographic primitives
+//! with our client; `ipmitool` checks independently that the simulator is correct.
 
 mod chassis;
 mod machine;
@@ -19,7 +19,7 @@ use machine::Machine;
 
 use crate::loopback_address;
 
-/// Longest wait for a datagram before a pause is counted.
+/// Time without a datagram after which a pause is counted.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Datagrams that get lost.
@@ -28,29 +28,29 @@ pub enum Loss {
     /// No datagram is lost.
     #[default]
     None,
-    /// The first sending of every request.
+    /// The first copy of every request is lost.
     Requests,
-    /// The first answer to every request, which was carried out.
+    /// The first answer to every request is lost, after the request was carried out.
     Replies,
-    /// Every answer to Get Chassis Status.
+    /// Every answer to Get Chassis Status is lost.
     StatusReplies,
 }
 
 /// Behavior of the simulated BMC.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Cipher suites that it accepts: 3, 17 or both, in any order.
+    /// Cipher suites that the BMC accepts: 3, 17 or both, in any order.
     pub suites: Vec<CipherSuite>,
-    /// Suite numbers in its answer to Get Channel Cipher Suites; `None`: it never answers that
-    /// request.
+    /// Suite numbers in the answer to Get Channel Cipher Suites; `None` for a BMC that never
+    /// answers this request.
     pub listed: Option<Vec<u8>>,
-    /// Ignores a proposal of another suite, instead of refusing it.
+    /// True for a BMC that ignores a proposal of another suite, instead of refusing the proposal.
     pub ignores_unknown_suites: bool,
-    /// Datagrams that it loses.
+    /// Datagrams that this BMC loses.
     pub loss: Loss,
-    /// Answers every request with malformed datagrams.
+    /// True for a BMC that answers every request with a malformed datagram.
     pub rubbish: bool,
-    /// Maximum privilege level of its user.
+    /// Maximum privilege level of the BMC's user: 2 is User, 3 is Operator, 4 is Administrator.
     pub privilege: u8,
 }
 
@@ -70,9 +70,9 @@ impl Default for Config {
 /// Counts of datagrams and sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Datagrams that arrived, with the lost ones.
+    /// Datagrams that arrived at the BMC, including those that count as lost.
     pub received: usize,
-    /// Datagrams that it sent.
+    /// Datagrams that the BMC sent.
     pub sent: usize,
     /// Sessions that were opened.
     pub opened: usize,
@@ -90,7 +90,7 @@ pub struct BmcSim {
 }
 
 impl BmcSim {
-    /// Name of its only user.
+    /// Name of the only user of the simulated BMC.
     pub const USERNAME: &str = "operator";
     /// Password of [`BmcSim::USERNAME`]: 20 bytes, the maximum of IPMI 2.0.
     pub const PASSWORD: &str = "correct horse batter";
@@ -111,7 +111,7 @@ impl BmcSim {
         Ok(Self { address, machine, pauses, stop, thread: Some(thread) })
     }
 
-    /// Endpoint of the BMC, with a request for this suite.
+    /// Endpoint of the BMC. The client uses `cipher_suite`, or selects a suite itself for `None`.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
             address: Address { host: self.address.ip().to_string(), port: self.address.port() },
@@ -123,7 +123,7 @@ impl BmcSim {
         }
     }
 
-    /// State of the machine, with a log of the commands it received.
+    /// State of the machine, with a log of the commands that the BMC received.
     pub fn chassis(&self) -> Chassis {
         self.machine().chassis.clone()
     }
@@ -144,7 +144,7 @@ impl BmcSim {
         self.machine().sessions()
     }
 
-    /// Loses power: all sessions end.
+    /// Restarts the BMC as after a power cut: all sessions end.
     pub fn restart(&self) {
         self.machine().restart();
     }

@@ -23,17 +23,17 @@ const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,\
     serviceaccount-controller,root-ca-certificate-publisher-controller,\
     clusterrole-aggregation-controller,serviceaccount-token-controller,\
     legacy-serviceaccount-token-cleaner-controller";
-/// Name, empty uid, and group of the administrator, equal to the box's.
+/// Name, empty uid, and group of the administrator, the same as on the box.
 const ADMIN: &str = "admin,,system:masters";
 
 /// Configuration of a cluster.
 #[derive(Default)]
 pub struct ClusterConfig {
-    /// Runs kube-controller-manager too, which deletes namespaces, collects garbage and creates
-    /// service accounts.
+    /// True to run kube-controller-manager too, which deletes namespaces, collects garbage and
+    /// creates service accounts.
     pub controllers: bool,
-    /// Lets etcd sync its writes to disk, which is its default; a test does not need its data
-    /// later.
+    /// True if etcd syncs its writes to disk, as it does by default. False is faster: a test does
+    /// not need the data after a power cut.
     pub durable: bool,
     /// More arguments for kube-apiserver, such as `--v=4`.
     pub apiserver_arguments: Vec<String>,
@@ -55,7 +55,8 @@ impl Cluster {
     /// Starts a cluster and waits until it is ready.
     ///
     /// # Errors
-    /// A program cannot be built or does not start; with the end of its log.
+    /// A program cannot be built or does not start; the error contains the end of the program's
+    /// log.
     pub fn start(config: &ClusterConfig) -> Result<Self> {
         let programs = built("kubernetes", &["etcd", "kube-apiserver"])?;
         let folder = TempDir::with_prefix("cluster-").context("cannot make a folder")?;
@@ -90,11 +91,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Starts kube-controller-manager, unless it runs. It notices kinds that are defined later only
-    /// after a delay: define them first.
+    /// Starts kube-controller-manager, unless it runs already. The controllers notice kinds that
+    /// are defined later only after a delay, so a test defines its kinds first.
     ///
     /// # Errors
-    /// It cannot be built or does not start; with the end of its log.
+    /// kube-controller-manager cannot be built or does not start; the error contains the end of its
+    /// log.
     pub fn start_controllers(&mut self) -> Result<()> {
         if self.controllers.is_some() {
             return Ok(());
@@ -111,7 +113,7 @@ impl Cluster {
         ];
         let log = self.folder.path().join("kube-controller-manager.log");
         let mut controllers = Process::start(&program, &arguments, &log)?;
-        // Its first visible result.
+        // The first objects that the controllers create.
         let kubectl = self.kubectl()?;
         controllers.wait_until("kube-controller-manager to work", START_LIMIT, || {
             let look = ["get", "serviceaccount/default", "configmap/kube-root-ca.crt"];
@@ -136,7 +138,7 @@ impl Cluster {
         self.folder.path().join("admin.kubeconfig")
     }
 
-    /// The folder with its certificates and logs.
+    /// Folder with the certificates and logs of the cluster.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -144,14 +146,14 @@ impl Cluster {
     /// Returns a kubectl of the same version for the administrator.
     ///
     /// # Errors
-    /// It cannot be built.
+    /// kubectl cannot be built.
     pub fn kubectl(&self) -> Result<Kubectl> {
         let program = built("kubectl", &["1.35"])?.remove(0);
         Kubectl::new(program, self.kubeconfig(), self.folder.path().join("home"))
     }
 }
 
-/// 32 random bytes as text.
+/// 32 random bytes as hexadecimal digits.
 fn token() -> Result<String> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).ok().context("the machine has no random numbers")?;

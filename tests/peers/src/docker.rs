@@ -16,13 +16,13 @@ use crate::{Process, built, find, loopback_address};
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// TCP port of the registry on the loopback network.
 const REGISTRY_PORT: u16 = 5000;
-/// Host folder that older workers bind into every container. The engine sees a tmpfs in its place.
+/// Host folder that tink-worker binds into every container. The engine sees a tmpfs in its place.
 /// The empty folder stays on the host: its removal would unmount the tmpfs of every running engine.
 const WORKER_FOLDER: &str = "/worker";
 
 /// A running engine with its own state, and a registry from which it may pull without TLS. Dropping
-/// it ends both and every container: they live in the engine's own process namespace. The engine
-/// has no bridge and writes no packet filter.
+/// this value ends the engine, the registry and every container: the containers are in the engine's
+/// own PID namespace. The engine has no bridge and writes no packet filter.
 pub struct Docker {
     engine: Process,
     folder: TempDir,
@@ -32,10 +32,10 @@ pub struct Docker {
 }
 
 impl Docker {
-    /// Starts both and waits until they answer. Needs root.
+    /// Starts the engine and the registry, and waits until both answer. Needs root.
     ///
     /// # Errors
-    /// A program is missing, or does not start; with the end of its log.
+    /// A program is missing or does not start; the error contains the end of the program's log.
     pub fn start() -> Result<Self> {
         let programs = built("docker", &[])?.remove(0);
         let folder = TempDir::with_prefix("docker-").context("cannot make a folder")?;
@@ -102,7 +102,7 @@ impl Docker {
     /// Runs the Docker client and returns its output.
     ///
     /// # Errors
-    /// The client fails; with its error output.
+    /// The client fails; the error contains the client's error output.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         let output = command(&self.client, &self.host())
             .args(arguments)
@@ -115,7 +115,7 @@ impl Docker {
     }
 
     /// Builds an image from the host's busybox that runs `script`, pushes it and removes the local
-    /// copy, so that it must be pulled. Returns its reference.
+    /// copy, so that it must be pulled. Returns the image reference.
     ///
     /// # Errors
     /// There is no static busybox, or the image cannot be built or pushed.
@@ -143,7 +143,7 @@ impl Docker {
         Ok(reference)
     }
 
-    /// Names of all containers, with those that have ended.
+    /// Names of all containers, ended ones included.
     ///
     /// # Errors
     /// The engine does not answer.
@@ -152,7 +152,7 @@ impl Docker {
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Kills every container at once, as a power cut would.
+    /// Kills and removes every container, as after a power cut.
     ///
     /// # Errors
     /// The engine cannot remove a container.

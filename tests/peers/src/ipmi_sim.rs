@@ -1,5 +1,6 @@
-//! OpenIPMI's `ipmi_sim`: an independent BMC. Its chassis is a shell script with its state in
-//! files. It supports cipher suite 3, not 17, and never answers Get Channel Cipher Suites.
+//! OpenIPMI's `ipmi_sim`: an independent BMC. Its chassis is a shell script that stores the state
+//! in files. `ipmi_sim` supports cipher suite 3, not 17, and never answers Get Channel Cipher
+//! Suites.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::{find, loopback_address, poll};
 
-/// Maximum time from its start to its first answer.
+/// Maximum time from the start of `ipmi_sim` to its first answer.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 const COMMANDS: &str = "mc_setbmc 0x20
@@ -23,7 +24,8 @@ sel_enable 0x20 1000 0x0a
 mc_enable 0x20
 ";
 
-/// Called as `chassis 1 get power`, `chassis 1 set boot pxe` and the like.
+/// Script that `ipmi_sim` calls for chassis commands: `chassis 1 get power`, `chassis 1 set boot
+/// pxe` and the like.
 const CHASSIS: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 shift
@@ -50,7 +52,7 @@ exit 0
 /// RMCP's port (IPMI v2.0, 13.1.1).
 const PORT: u16 = 623;
 
-/// Get Channel Authentication Capabilities before a session, which any BMC answers.
+/// Request Get Channel Authentication Capabilities outside of a session, which any BMC answers.
 const ANYONE_THERE: [u8; 23] = [
     0x06, 0x00, 0xFF, 0x07, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0x09, 0x20, 0x18, 0xC8, 0x81, 0x00, 0x38,
     0x0E, 0x04, 0x35,
@@ -114,7 +116,7 @@ impl IpmiSim {
         })
     }
 
-    /// Endpoint of the BMC, with a request for this suite.
+    /// Endpoint of the BMC. The client uses `cipher_suite`, or selects a suite itself for `None`.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
             address: Address { host: self.address.to_string(), port: PORT },
@@ -126,7 +128,8 @@ impl IpmiSim {
         }
     }
 
-    /// All commands its chassis received, in order: `power 1`, `boot pxe`, `reset 1`, `shutdown 1`.
+    /// All commands that the chassis received, in order: `power 1`, `boot pxe`, `reset 1`,
+    /// `shutdown 1`.
     pub fn told(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()

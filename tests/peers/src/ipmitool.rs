@@ -17,20 +17,21 @@ pub struct Ipmitool {
 }
 
 impl Ipmitool {
-    /// Uses exactly this suite with the BMC of `endpoint`.
+    /// A client of the BMC of `endpoint` that uses exactly the cipher suite `suite`.
     pub fn new(endpoint: &Endpoint, suite: CipherSuite) -> Result<Self> {
         let program = find("ipmitool", "ipmitool")?;
         Ok(Self { program, endpoint: endpoint.clone(), suite })
     }
 
-    /// Runs a command, given as words separated by blanks; returns its output when it succeeds.
+    /// Runs a command, given as words separated by blanks; returns the output of a successful
+    /// command.
     pub fn run(&self, command: &str) -> Result<String> {
         let Endpoint { address, credentials, .. } = &self.endpoint;
         let output = Command::new(&self.program)
             .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
             .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
             // By default ipmitool sends a request again after one second, and the BMC would execute
-            // it twice.
+            // the request twice.
             .args(["-N", "30"])
             .args(command.split_whitespace())
             .env("IPMI_PASSWORD", credentials.password.expose())

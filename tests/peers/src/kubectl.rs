@@ -18,7 +18,7 @@ pub struct Printed {
     pub err: String,
 }
 
-/// A kubectl with its own home, so that its discovery cache is separate.
+/// A kubectl with its own home folder, so that its discovery cache is separate.
 #[derive(Debug, Clone)]
 pub struct Kubectl {
     program: PathBuf,
@@ -36,7 +36,8 @@ impl Kubectl {
         Ok(Self { program, kubeconfig, home })
     }
 
-    /// Gives a command this kubectl in its PATH, its server and its home.
+    /// Sets the whole environment of `command`: a PATH in which `kubectl` is this program, the
+    /// kubeconfig and the home folder.
     pub fn lend(&self, command: &mut Command) {
         let folder = self.program.parent().unwrap_or(Path::new("/"));
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", folder.display());
@@ -50,7 +51,7 @@ impl Kubectl {
     /// Runs kubectl to its end, with `input` on standard input.
     ///
     /// # Errors
-    /// It cannot be started, or its output is not valid UTF-8.
+    /// The program cannot be started, or its output is not valid UTF-8.
     pub fn run(&self, arguments: &[&str], input: &str) -> Result<Printed> {
         let mut command = Command::new(&self.program);
         command.args(arguments);
@@ -68,7 +69,7 @@ impl Kubectl {
 /// Runs a command to its end with `input` on standard input.
 ///
 /// # Errors
-/// It cannot be started, or its output is not valid UTF-8.
+/// The program cannot be started, or its output is not valid UTF-8.
 pub fn run(mut command: Command, input: &str) -> Result<Printed> {
     let words = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,9 +1,9 @@
 //! Stock programs, run against our parts or as a reference for them.
 //!
-//! Never: a test that passes because a program is missing. Each program is searched first, and its
-//! absence is an error that names the package to install. Enter at [`IpmiSim`], [`Ipmitool`],
-//! [`bmc_sim::BmcSim`] for management controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for
-//! the API, at [`Docker`] for containers of agents; the tests are in `tests/peers/`.
+//! Never: a test passes because a program is missing. A missing program is an error that names the
+//! package to install. Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] for management
+//! controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API, at [`Docker`] for
+//! containers of agents; the tests are in `tests/peers/`.
 
 pub mod bmc_sim;
 mod built;

@@ -12,22 +12,23 @@ use anyhow::{Context, Result, bail};
 
 use crate::poll;
 
-/// Requests in the queue of the starting thread; a caller beyond that blocks.
+/// Maximum number of requests in the queue of the starting thread; with a full queue the caller
+/// waits.
 const MAX_WAITING: usize = 16;
 /// Number of log lines that an error shows.
 const LAST_WORDS: usize = 15;
 
-/// A running child, killed when dropped, and by the kernel when this process ends.
+/// A running child process, killed when dropped, and by the kernel when this process ends.
 pub struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    /// Runs `program` with both its outputs in the file `log`.
+    /// Starts `program` with standard output and standard error appended to the file `log`.
     ///
     /// # Errors
-    /// It cannot be started, or the log cannot be written.
+    /// The program cannot be started, or the log cannot be written.
     pub fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self> {
         let output = File::options().create(true).append(true).open(log);
         let output = output.with_context(|| format!("cannot write {}", log.display()))?;
@@ -44,7 +45,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Kills it, as a power cut would, and waits until it is gone.
+    /// Kills the program with SIGKILL, and waits until it has ended.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -53,7 +54,8 @@ impl Process {
     /// Polls a condition until it holds.
     ///
     /// # Errors
-    /// The program ends first, with the end of its log, or the condition does not hold in time.
+    /// The program ends first, or the condition does not hold in time; the error contains the end
+    /// of the log.
     pub fn wait_until(
         &mut self,
         what: &str,

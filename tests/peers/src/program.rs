@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 /// Interval between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The program's path, or an error that names the Debian package it comes in.
+/// Returns the path of a program; the error names the Debian package that contains the program.
 pub fn find(program: &str, package: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -18,7 +18,8 @@ pub fn find(program: &str, package: &str) -> Result<PathBuf> {
         .with_context(|| format!("cannot find {program}: install the package {package}"))
 }
 
-/// Polls a condition until it holds; the error names the condition.
+/// Polls a condition until it holds; after `limit` returns an error that contains `what`, the name
+/// of the condition.
 pub fn poll(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) -> Result<()> {
     let start = Instant::now();
     while !holds() {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{Kubectl, Process, built, loopback_address};
 
-/// Maximum time of its start.
+/// Maximum time from the start of `tinboxd` until its API is ready.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running `tinboxd` on an address of the loopback network, with fresh state; ended when dropped.
@@ -22,15 +22,17 @@ pub struct Tinboxd {
 }
 
 impl Tinboxd {
-    /// Starts the program that `TINBOXD` names, or else the built one, and waits until it is ready.
+    /// Starts the program whose path is in the environment variable `TINBOXD`, or else the built
+    /// `tinboxd`, and waits until the API is ready.
     ///
     /// # Errors
-    /// It is not built, or does not start; with the end of its log.
+    /// `tinboxd` is not built or does not start; the error contains the end of its log.
     pub fn start() -> Result<Self> {
         Self::start_with("")
     }
 
-    /// Starts it with more sections of `box.toml`; `ADDRESS` in them is replaced by its address.
+    /// Starts `tinboxd` with more sections of `box.toml`. The word `ADDRESS` in these sections is
+    /// replaced by the listen address.
     ///
     /// # Errors
     /// As [`Tinboxd::start`].
@@ -56,17 +58,17 @@ impl Tinboxd {
         Ok(tinboxd)
     }
 
-    /// Kills it, as a power cut would, and starts it again with its former state.
+    /// Kills `tinboxd`, as a power cut would, and starts it again with the stored state.
     ///
     /// # Errors
-    /// It does not start; with the end of its log.
+    /// `tinboxd` does not start; the error contains the end of its log.
     pub fn restart(&mut self) -> Result<()> {
         self.process.kill();
         self.process = spawn(&self.program, self.folder.path())?;
         self.wait_until_ready()
     }
 
-    /// Kills it, as a power cut would; [`Tinboxd::restart`] starts it again.
+    /// Kills `tinboxd`, as a power cut would; [`Tinboxd::restart`] starts it again.
     pub fn kill(&mut self) {
         self.process.kill();
     }
@@ -76,7 +78,7 @@ impl Tinboxd {
         self.process.wait_until("tinboxd to be ready", START_LIMIT, || kubectl.is_ready())
     }
 
-    /// URL of its Kubernetes API.
+    /// URL of the box's Kubernetes API.
     pub fn url(&self) -> String {
         format!("https://{}:6443", self.address)
     }
@@ -96,7 +98,7 @@ impl Tinboxd {
         self.folder.path().join("state/admin.kubeconfig")
     }
 
-    /// The folder with its state, its log and its configuration.
+    /// Folder with the state, the log and the configuration of `tinboxd`.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -104,7 +106,7 @@ impl Tinboxd {
     /// A kubectl for the administrator.
     ///
     /// # Errors
-    /// It cannot be built.
+    /// kubectl cannot be built.
     pub fn kubectl(&self) -> Result<Kubectl> {
         let program = built("kubectl", &["1.35"])?.remove(0);
         Kubectl::new(program, self.kubeconfig(), self.folder.path().join("home"))

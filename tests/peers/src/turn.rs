@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// Waits for the lock of that name on this machine. The lock lasts until the file is dropped, or
-/// its process ends.
+/// Waits for the lock `name` of this machine. The lock ends when the returned file is dropped, or
+/// when this process ends.
 ///
 /// # Errors
 /// The cache's folder cannot be written.
@@ -21,10 +21,10 @@ pub fn turn(name: &str) -> Result<File> {
     Ok(file)
 }
 
-/// The folder that `tests/cached.sh` keeps its programs in.
+/// Folder in which `tests/cached.sh` stores the programs that it built.
 ///
 /// # Errors
-/// No variable of the environment names it.
+/// None of the environment variables for the folder is set.
 pub fn cache() -> Result<PathBuf> {
     let of = |variable: &str| env::var_os(variable).map(PathBuf::from);
     of("TINBOX_CACHE")

@@ -1,6 +1,6 @@
-// Program template-oracle answers what Go's own text/template makes of a template, with the
-// functions that Tinkerbell gives it: one JSON question per line on standard input, one JSON answer
-// per line on standard output.
+// Program template-oracle renders templates with Go's own text/template and the functions that
+// Tinkerbell adds: one JSON question per line on standard input, one JSON answer per line on
+// standard output.
 package main
 
 import (
@@ -33,11 +33,11 @@ type question struct {
 type answer struct {
 	Output string `json:"output"`
 	Error  string `json:"error,omitempty"`
-	// Binary says that the output is no UTF-8, so that it cannot be compared as text.
+	// Binary is true when the output is not valid UTF-8 and cannot be compared as text.
 	Binary bool `json:"binary,omitempty"`
 }
 
-// own are Tinkerbell's four functions, by their documented behaviour: the package that holds them
+// own has Tinkerbell's four functions, written after their documentation: the package that has them
 // is internal to its module.
 var own = template.FuncMap{
 	"formatPartition": func(device string, number int) string {
@@ -96,7 +96,8 @@ func render(asked question) (string, error) {
 	return output.String(), err
 }
 
-// integers is a value with its whole numbers as the integers that Tinkerbell's structs have.
+// integers converts the whole numbers of a value to int64, because Tinkerbell's structs have
+// integers.
 func integers(value interface{}) interface{} {
 	switch value := value.(type) {
 	case map[string]interface{}:

@@ -1,9 +1,10 @@
-// Tootles, Tinkerbell's metadata service, over Hardware that is read from a file: its own front
-// ends and its own conversion, with its own routes in front of them, and no Kubernetes behind.
+// Tootles, Tinkerbell's metadata service, with Hardware from a file instead of Kubernetes.
+// Handlers, conversion and routes are Tinkerbell's own.
 //
 //	tootles ADDRESS:PORT HARDWARE.json PROXIES
 //
-// HARDWARE.json is a list as kubectl takes it, PROXIES the network whose X-Forwarded-For counts.
+// HARDWARE.json is a list as kubectl accepts it. PROXIES is the network of the trusted proxies,
+// whose X-Forwarded-For headers are used.
 package main
 
 import (
@@ -21,10 +22,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hardware is all there is, asked as the indexes of Tinkerbell's own backend are.
+// hardware has the objects of all machines, and answers the same queries as Tinkerbell's own
+// backend.
 type hardware []v1alpha1.Hardware
 
-// notFound is what the backend's error is to those who look at it.
+// notFound has the methods by which callers recognize the backend's error for a missing object.
 type notFound struct{}
 
 func (notFound) Error() string  { return "hardware not found" }

@@ -26,11 +26,12 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Path of a program: in the folder that [`FOLDER`] names, else beside the running program, else in
-/// `target/programs` for a test binary.
+/// Returns the path of a program. If [`FOLDER`] is set, only this folder is searched. Otherwise:
+/// the folder of the running program (unless that is a test), then `programs` in each folder above,
+/// such as `target/programs`.
 ///
 /// # Errors
-/// The program is in none of them.
+/// The program is in none of these folders.
 pub fn find(name: &str) -> Result<PathBuf, Missing> {
     let named = std::env::var_os(FOLDER).map(PathBuf::from);
     let own = std::env::current_exe().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A NUC's BMC: OpenIPMI's `ipmi_sim`, one process each, at `10.77.0.(100+N)` port 623.
 //!
-//! It supports IPMI 2.0 with cipher suites 0 to 14 (so 3, but not 17) and knows nothing of QEMU:
-//! for chassis commands it runs `rack-chassis`, which sends them to the rack.
+//! It supports IPMI 2.0 with cipher suites 0 to 14 (so 3, but not 17) and does not control QEMU
+//! itself: for chassis commands it runs `rack-chassis`, which sends them to the rack.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -56,9 +56,9 @@ pub struct Bmc {
 }
 
 impl Bmc {
-    /// Starts the BMC of NUC `number` and waits until it listens. `chassis` is the program for
-    /// chassis commands, and `socket` the rack's socket for that program. Neither path may contain
-    /// spaces.
+    /// Starts the BMC of NUC `number` and waits until the BMC listens. Configuration and state go
+    /// to `work`, the log goes to `out`. `work` must not contain spaces, because the command line
+    /// of the chassis program contains this path.
     pub fn start(
         number: u8,
         access: &BmcAccess,
@@ -109,7 +109,8 @@ pub fn chassis_socket(work: &Path) -> PathBuf {
     work.join("chassis.sock")
 }
 
-/// The BMC device itself: manufacturer and product of OpenIPMI's own examples.
+/// Commands that create the BMC device in `ipmi_sim`, with the manufacturer and product numbers of
+/// OpenIPMI's own examples.
 const COMMANDS: &str = "mc_setbmc 0x20\n\
     mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\n\
     sel_enable 0x20 1000 0x0a\n\

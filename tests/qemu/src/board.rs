@@ -43,12 +43,12 @@ pub struct Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    /// A raw image at `disk`, which the board writes to.
+    /// Disk with the raw image file `disk`, attached to `bus`. The board writes to this file.
     pub fn new(disk: &'a Path, bus: Bus) -> Self {
         Self { disk, bus, log: None, tpm: None }
     }
 
-    /// Adds a log of its writes and flushes in the new file `log`, for
+    /// Adds a log of the disk's writes and flushes, in the new file `log`, for
     /// [`write_again`](crate::write_again).
     pub fn logged(self, log: &'a Path) -> Self {
         Self { log: Some(log), ..self }
@@ -93,7 +93,7 @@ impl Cable {
     }
 }
 
-/// A machine that is on; dropping it cuts its power.
+/// A machine that is on. Dropping this value cuts the power of the machine.
 #[derive(Debug)]
 pub struct Board {
     child: Child,
@@ -115,8 +115,9 @@ impl Events for Deaf {
 }
 
 impl Board {
-    /// Starts a machine with `drive` and with UEFI firmware whose variables are lost. Its files go
-    /// to `folder`; `serial.log` is its console output.
+    /// Starts a machine with `drive` and UEFI firmware. Each start has fresh firmware variables:
+    /// changes of an earlier start are lost. The machine's files go to `folder`; `serial.log` is
+    /// the console output.
     ///
     /// # Errors
     /// The error of a file or of QEMU.
@@ -178,7 +179,7 @@ impl Board {
         &self.serial
     }
 
-    /// Presses the power button briefly, which only sends a request to the system.
+    /// Presses the power button briefly: the guest receives an ACPI event and can shut down.
     ///
     /// # Errors
     /// The error of QEMU.
@@ -186,8 +187,9 @@ impl Board {
         self.monitor()?.ask("system_powerdown", json!({})).map(drop)
     }
 
-    /// Cuts the power. For a disk with a write log, returns the length of the log in bytes before
-    /// the cut. So the log contains no flush that a real power cut would have prevented.
+    /// Cuts the power. Returns the length of the disk's write log in bytes before the cut, or 0
+    /// without such a log. Entries after this length are flushes by the end of QEMU, which a real
+    /// power cut would not do.
     ///
     /// # Errors
     /// The error of QEMU, or QEMU does not end.
@@ -202,17 +204,18 @@ impl Board {
         Ok(logged)
     }
 
-    /// Writes the contents of its screen to a PNG file.
+    /// Writes the contents of the board's screen to a PNG file.
     ///
     /// # Errors
-    /// QEMU cannot write there.
+    /// QEMU cannot write to `path`.
     pub fn screenshot(&mut self, path: &Path) -> Result<(), Error> {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;
         let arguments = json!({ "filename": path, "format": "png" });
         self.monitor()?.ask("screendump", arguments).map(drop)
     }
 
-    /// Presses or releases a key of its keyboard, by QEMU's name of the key.
+    /// Presses (`down` is true) or releases a key of the board's keyboard. `key` is QEMU's name of
+    /// the key, such as `ret`.
     ///
     /// # Errors
     /// The error of QEMU.
@@ -222,7 +225,7 @@ impl Board {
         self.monitor()?.ask("input-send-event", events).map(drop)
     }
 
-    /// Plugs or unplugs the cable of the NIC with this number, from 0 on.
+    /// Plugs in (`is_in` is true) or unplugs the cable of NIC number `card`, from 0.
     ///
     /// # Errors
     /// The error of QEMU.
@@ -244,7 +247,8 @@ impl Board {
         Ok(())
     }
 
-    /// Connects to QEMU's monitor once: the monitor accepts one client at a time.
+    /// Returns the connection to QEMU's monitor. The first call opens the connection, and later
+    /// calls use it again: the monitor accepts one client at a time.
     fn monitor(&mut self) -> Result<&Qmp, Error> {
         let qmp = match self.qmp.take() {
             Some(qmp) => qmp,
@@ -261,7 +265,7 @@ impl Board {
     /// Waits until the board has switched itself off.
     ///
     /// # Errors
-    /// It is still on after `within`.
+    /// The board is still on after `within`.
     pub fn wait_off(&mut self, within: Duration) -> Result<(), Error> {
         let off = || matches!(self.child.try_wait(), Ok(Some(_))).then_some(());
         poll("the board to switch itself off", within, off)
@@ -272,7 +276,7 @@ impl Drop for Board {
     fn drop(&mut self) {
         children::end(&mut self.child);
         for Cable { rack, tap, .. } in &self.cables {
-            // Otherwise the tap is removed together with its rack.
+            // If this fails, the tap is removed together with the rack.
             let _ = rack.ip(&format!("link delete {tap}\n"));
         }
     }
@@ -299,8 +303,10 @@ fn timing(clock: GuestClock) -> &'static [&'static str] {
     }
 }
 
-/// Guard that keeps a jumping clock from passing a disk that a busy computer delays: a timer every
-/// 500 us, so that a jump is no longer than that. Its filter is on a cable without another end.
+/// QEMU arguments that limit each jump of the counted clock to 500 microseconds, because the timer
+/// of a packet filter expires at this interval. Without the limit, the clock could jump over the
+/// guest's disk timeout while a busy computer delays the disk. The filter is on a network without
+/// another port.
 fn steps(clock: GuestClock) -> &'static [&'static str] {
     match clock {
         GuestClock::Real => &[],
@@ -313,8 +319,9 @@ fn steps(clock: GuestClock) -> &'static [&'static str] {
     }
 }
 
-/// Mode in which QEMU reads the disk's file. With a jumping clock QEMU uses no other thread, if the
-/// kernel permits, because that thread may be delayed.
+/// Value of QEMU's option `aio` for the disk's file. With the counted clock this is `io_uring`, if
+/// the kernel permits it: with `threads`, the clock may jump while a busy computer delays the I/O
+/// thread.
 fn reading(clock: GuestClock) -> &'static str {
     let forbidden = || std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     match clock {

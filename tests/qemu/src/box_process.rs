@@ -21,7 +21,7 @@ pub struct BoxProgram {
 }
 
 impl BoxProgram {
-    /// `program` with both its outputs appended to `log`.
+    /// A program whose standard output and standard error are appended to `log`.
     pub fn new(program: impl AsRef<OsStr>, log: impl Into<PathBuf>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -46,7 +46,7 @@ impl BoxProgram {
     }
 }
 
-/// A running [`BoxProgram`]; it ends when this is dropped.
+/// A running [`BoxProgram`], killed when dropped.
 #[derive(Debug)]
 pub struct BoxProcess {
     program: BoxProgram,
@@ -65,12 +65,12 @@ impl BoxProcess {
         self.child.id()
     }
 
-    /// Log file with its output.
+    /// Log file with the program's output.
     pub fn log(&self) -> &Path {
         &self.program.log
     }
 
-    /// True while it runs.
+    /// True while the program runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -95,29 +95,29 @@ impl BoxProcess {
         proc::cpu(self.pid())
     }
 
-    /// Kills it with SIGKILL, and waits until it is gone.
+    /// Kills the program with SIGKILL, and waits until it has ended.
     pub fn kill9(&mut self) {
         children::end(&mut self.child);
     }
 
-    /// Ends it with SIGTERM and returns its exit status.
+    /// Sends SIGTERM to the program, waits until it has ended, and returns its exit status.
     ///
     /// # Errors
-    /// It did not end `within` the time.
+    /// The program has not ended after `within`.
     pub fn terminate(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw)
             && self.is_running()
         {
-            // It may end by itself at this moment; the wait below then succeeds.
+            // The program may end by itself at this moment; the wait below then succeeds.
             let _ = kill_process(pid, Signal::TERM);
         }
         self.wait(within)
     }
 
-    /// Waits for its end and returns its exit status.
+    /// Waits until the program has ended, and returns its exit status.
     ///
     /// # Errors
-    /// It did not end `within` the time.
+    /// The program has not ended after `within`.
     pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         let what = format!("{} to end", self.program.program.to_string_lossy());
         poll(&what, within, || self.child.try_wait().ok().flatten())
@@ -126,7 +126,7 @@ impl BoxProcess {
     /// Kills the process if it runs, and starts it again with the same arguments.
     ///
     /// # Errors
-    /// It does not start.
+    /// The program does not start.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.kill9();
         self.child = spawn(&self.program, &self.namespace)?;

@@ -14,7 +14,7 @@ use stdx::testing::PATIENCE;
 use crate::namespace::Namespace;
 use crate::{DhcpKind, DhcpMessage, Error, children, poll};
 
-/// A running tcpdump; it ends when this is dropped.
+/// A running tcpdump, ended when dropped.
 #[derive(Debug)]
 pub struct Capture {
     child: Child,
@@ -102,7 +102,7 @@ impl Drop for Capture {
 /// One UDP datagram over IPv4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// Time at which it crossed the bridge.
+    /// Time at which the datagram crossed the bridge.
     pub at: SystemTime,
     /// MAC address of the sender.
     pub from: MacAddr,
@@ -116,7 +116,7 @@ pub struct Datagram {
 
 /// Reads the UDP datagrams of a pcap file (the classic format: 24 bytes of header, then per packet
 /// seconds, microseconds, captured and original length as little-endian 32 bits, and the bytes).
-/// A packet still being written at the end is left out, fragments too.
+/// Fragments are left out, and so is a last packet that is not completely written yet.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -140,7 +140,8 @@ pub fn read_datagrams(path: &Path) -> Result<Vec<Datagram>, Error> {
     Ok(found)
 }
 
-/// Ethernet II, IPv4 (RFC 791 section 3.1), UDP (RFC 768).
+/// Reads a frame of Ethernet II, IPv4 (RFC 791 section 3.1) and UDP (RFC 768); `None` for any other
+/// frame, and for a fragment.
 fn datagram(at: SystemTime, frame: &[u8]) -> Option<Datagram> {
     let from = MacAddr(frame.get(6..12)?.try_into().ok()?);
     let packet = frame.get(14..).filter(|_| frame.get(12..14) == Some(&[0x08, 0x00]))?;

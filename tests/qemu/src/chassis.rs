@@ -17,7 +17,7 @@ use crate::{BootDevice, Error, Nuc};
 /// Maximum bytes of a request or answer.
 const MAX_MESSAGE: u64 = 4096;
 
-/// Sends a request to the rack behind `socket`; returns the output for ipmi_sim.
+/// Sends a request to the rack that listens on `socket`; returns the output for ipmi_sim.
 ///
 /// # Errors
 /// The message for ipmi_sim's log; the caller ends with a failure status.
@@ -35,8 +35,8 @@ pub fn ask(socket: &Path, words: &[String]) -> Result<String, String> {
     }
 }
 
-/// Serves requests until the process ends, one after the other: each BMC sends one at a time
-/// anyway.
+/// Starts a thread that serves requests until all NUCs are retired. Each request has its own
+/// thread.
 pub fn serve(listener: UnixListener, nucs: Vec<Arc<Nuc>>) {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -119,8 +119,8 @@ fn check(pair: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Boot device of lanserv's word for IPMI's boot device selector; `default` is its word for the
-/// hard disk.
+/// Returns the boot device for lanserv's name of a boot device; lanserv's name of the hard disk is
+/// `default`.
 fn boot_device(word: &str) -> Result<BootDevice, String> {
     match word {
         "none" => Ok(BootDevice::Normal),

@@ -1,4 +1,5 @@
-//! Processes of the harness: started on a thread that never ends, killed when the harness dies.
+//! Child processes of the harness: started by a thread that never ends, killed when the harness
+//! ends.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,8 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 
 use crate::Error;
 
-/// Queue of spawn requests for the starting thread; a caller beyond that blocks.
+/// Maximum number of spawn requests in the queue of the starting thread; with a full queue the
+/// caller waits.
 const MAX_WAITING_SPAWNS: usize = 16;
 /// Maximum bytes of a program's output in a message.
 const MAX_MESSAGE: usize = 4000;

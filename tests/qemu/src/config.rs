@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::Error;
 
-/// Maximum number of NUCs in one rack: their number is the last decimal byte of every address.
+/// Maximum number of NUCs in one rack; their BMCs have the addresses 10.77.0.101 to 10.77.0.199.
 pub const MAX_NUCS: usize = 99;
 
 /// The firmware a NUC starts with.
@@ -35,7 +35,7 @@ pub enum BootPath {
 }
 
 impl BootPath {
-    /// The firmware that it belongs to.
+    /// Firmware that has this boot method.
     pub fn firmware(self) -> Firmware {
         match self {
             Self::BiosIpxeRom | Self::BiosPlainPxe => Firmware::Bios,
@@ -56,7 +56,8 @@ pub enum Nic {
     Virtio,
     /// `e1000e`, the model closest to a real NUC's I219.
     E1000e,
-    /// `e1000`, its predecessor: its link comes up slowly, so that its first packet is lost.
+    /// `e1000`, the predecessor of `e1000e`: its link comes up slowly, so that its first packet is
+    /// lost.
     E1000,
     /// `rtl8139`, an old low-cost NIC.
     Rtl8139,
@@ -65,7 +66,7 @@ pub enum Nic {
 }
 
 impl Nic {
-    /// As QEMU names it.
+    /// QEMU's name of the model.
     pub fn device(self) -> &'static str {
         match self {
             Self::Virtio => "virtio-net-pci",
@@ -129,7 +130,8 @@ pub struct NucConfig {
     pub nvme_disk: Option<u64>,
     /// Size of a SATA disk (`/dev/sda`) in bytes, which has SMART but no security feature set.
     pub sata_disk: Option<u64>,
-    /// Tagged VLAN of its switch port, beside the native VLAN.
+    /// Tagged VLAN of the NUC's switch port, beside the native VLAN; `None` for a port without a
+    /// tagged VLAN.
     pub vlan: Option<u16>,
     /// The permanent boot order.
     pub boot_order: BootOrder,
@@ -181,10 +183,10 @@ impl NucConfig {
 /// Configuration of a whole rack.
 #[derive(Debug, Clone)]
 pub struct RackConfig {
-    /// Name of the scenario, for messages.
+    /// Name of the scenario, and of its default output folder.
     pub name: String,
-    /// Folder for logs, screenshots and the capture. The harness creates it and removes its own
-    /// files from it when [`crate::Rack::succeed`] is called.
+    /// Folder for logs, screenshots and the capture. The harness creates the folder, and removes it
+    /// when [`crate::Rack::succeed`] is called and `keep` is false.
     pub dir: PathBuf,
     /// The NUCs; the first has number 1.
     pub nucs: Vec<NucConfig>,

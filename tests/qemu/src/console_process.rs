@@ -16,8 +16,9 @@ pub struct ConsoleProcess {
 }
 
 impl ConsoleProcess {
-    /// Starts `command`, for instance of [`Host::command`](crate::Host::command). Its standard
-    /// output is also written to `log`. The program ends with the harness.
+    /// Starts `command`, for instance one from [`Host::command`](crate::Host::command). The
+    /// program's standard output is also written to `log`. The program is killed when the harness
+    /// ends.
     ///
     /// # Errors
     /// The log cannot be created, or the program does not start.
@@ -42,15 +43,15 @@ impl ConsoleProcess {
         self.child.id()
     }
 
-    /// True while it runs.
+    /// True while the program runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end and returns its exit status.
+    /// Waits until the program has ended, and returns its exit status.
     ///
     /// # Errors
-    /// The program did not end `within` the time.
+    /// The program has not ended after `within`.
     pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         poll("the program to end", within, || self.child.try_wait().ok().flatten())
     }

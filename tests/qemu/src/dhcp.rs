@@ -16,7 +16,7 @@ const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
 /// One DHCP message as it crossed the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The datagram that carried it.
+    /// UDP datagram that contains the message.
     pub datagram: Datagram,
     /// DHCP message type (option 53).
     pub kind: Kind,
@@ -43,28 +43,29 @@ impl Message {
         Some(Self { datagram: datagram.clone(), kind, options })
     }
 
-    /// Time at which it crossed the bridge.
+    /// Time at which the message crossed the bridge.
     pub fn at(&self) -> SystemTime {
         self.datagram.at
     }
 
-    /// The first option `code`.
+    /// Value of the first option with this code; `None` without such an option.
     pub fn option(&self, code: u8) -> Option<&[u8]> {
         self.options.iter().find(|(known, _)| *known == code).map(|(_, value)| value.as_slice())
     }
 
-    /// The first option `code` as text; empty when there is none.
+    /// Value of the first option with this code as text; empty without such an option.
     pub fn text(&self, code: u8) -> String {
         String::from_utf8_lossy(self.option(code).unwrap_or_default()).into_owned()
     }
 
-    /// The first option `code` as an address.
+    /// Value of the first option with this code as an address; `None` without such an option, or
+    /// for a value that is not four bytes long.
     pub fn address(&self, code: u8) -> Option<Ipv4Addr> {
         let octets: [u8; 4] = self.option(code)?.try_into().ok()?;
         Some(octets.into())
     }
 
-    /// 1 for a request, 2 for a reply.
+    /// Field `op` of the header: 1 for a request, 2 for a reply.
     pub fn op(&self) -> u8 {
         self.datagram.payload.first().copied().unwrap_or_default()
     }

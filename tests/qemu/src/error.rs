@@ -9,9 +9,9 @@ use std::time::Duration;
 pub struct Missing {
     /// The program, file or privilege.
     pub what: String,
-    /// Purpose of it in the rack.
+    /// Purpose of the item in the rack.
     pub why: &'static str,
-    /// Source of it, as a sentence fragment (`apt-get install ovmf`).
+    /// Command or action that provides the item, such as `apt-get install ovmf`.
     pub from: String,
 }
 
@@ -64,7 +64,7 @@ pub enum Error {
     Deadline {
         /// The event that was expected.
         what: String,
-        /// Time waited for it.
+        /// Maximum time of the wait.
         after: Duration,
         /// Observed state, ready to print; may be empty.
         seen: String,

@@ -11,8 +11,8 @@ use crate::{BoxProcess, BoxProgram, Error, children, leftovers};
 
 use crate::config::Segment;
 
-/// Maximum length of a name: with two letters and a number an interface's name has at most 15
-/// characters (`IFNAMSIZ`).
+/// Maximum length of a name: with `-v` and a number, the name of the network interface has at most
+/// 15 characters (`IFNAMSIZ`).
 const MAX_NAME: usize = 10;
 /// All segments are /24.
 const PREFIX: u8 = 24;
@@ -67,15 +67,15 @@ impl Host {
         self.namespace.command(program)
     }
 
-    /// Starts a program on this host; it dies with the harness.
+    /// Starts a program on this host. The program is killed when the harness ends.
     ///
     /// # Errors
-    /// It does not start.
+    /// The program does not start.
     pub fn spawn(&self, program: BoxProgram) -> Result<BoxProcess, Error> {
         BoxProcess::start(program, self.namespace.clone())
     }
 
-    /// Runs `work` on a thread on this host: connections it opens start here.
+    /// Runs `work` on a thread on this host: network connections that `work` opens start from here.
     ///
     /// # Errors
     /// The host's namespace cannot be entered.
@@ -91,7 +91,7 @@ impl Host {
         self.namespace.ip(batch)
     }
 
-    /// Sets the hardware address of its NIC on `port`.
+    /// Sets the MAC address of the host's interface `port`, such as `eth0`.
     ///
     /// # Errors
     /// The error of `ip`.
@@ -100,7 +100,7 @@ impl Host {
         self.ip(&(set("down") + &set(&format!("address {mac}")) + &set("up")))
     }
 
-    /// Unplugs its network cables: its programs keep running without a network.
+    /// Unplugs the host's network cables. The programs on the host keep running without a network.
     ///
     /// # Errors
     /// The error of `ip`.
@@ -108,7 +108,7 @@ impl Host {
         self.cables("down")
     }
 
-    /// Plugs its network cables in again.
+    /// Plugs the host's network cables in again.
     ///
     /// # Errors
     /// The error of `ip`.
@@ -122,8 +122,8 @@ impl Host {
     }
 }
 
-/// Disables checksum offload: a veth sends UDP without its checksum, which no hardware completes
-/// here, and firmware may drop such packets.
+/// Disables checksum offload of `interface`. With offload, a veth sends UDP packets with incomplete
+/// checksums, which no hardware completes here. Firmware may drop such packets.
 pub fn complete_checksums(namespace: &Namespace, interface: &str) -> Result<(), Error> {
     let mut ethtool = namespace.command("ethtool");
     ethtool.args(["-K", interface, "tx", "off"]);

@@ -1,7 +1,7 @@
-//! Removal of a rack's resources after its end, by name and process ID. Only resources that have a
-//! rack's name and no living owner are removed.
+//! Removal of a rack's resources after its end, by name and process ID. Only resources with a
+//! rack's name are removed; [`sweep`] removes only racks whose harness has ended.
 //!
-//! A rack is called `tbPID` (the second of one process `tbPIDx1`, and so on). It owns the
+//! A rack is called `tbPID` (the second of one process `tbPIDx1`, and so on). The rack owns the
 //! namespaces `NAME-rack`, `NAME-box` and `NAME-host-…`, every process inside them, and
 //! `WORK_ROOT/NAME`.
 
@@ -64,7 +64,7 @@ pub fn claim() -> Result<String, Error> {
     Err(Error::Config("no free rack name is left".to_owned()))
 }
 
-/// Removes every rack whose harness has ended; returns their names.
+/// Removes every rack whose harness has ended; returns the names of the removed racks.
 ///
 /// # Errors
 /// The first rack that could not be removed.
@@ -97,7 +97,7 @@ pub fn remove(name: &str) -> Result<(), Error> {
         let mut command = Command::new("ip");
         command.args(["netns", "delete", namespace.name()]);
         match children::run(command, "") {
-            // Another process removed it at the same moment.
+            // Another process removed the namespace at the same moment.
             Err(_) if !namespace.exists() => {}
             result => drop(result?),
         }
@@ -111,7 +111,8 @@ pub fn remove(name: &str) -> Result<(), Error> {
     }
 }
 
-/// Name of the rack that owns namespace `name`.
+/// Name of the rack that owns namespace `name`; `None` when the namespace does not belong to a
+/// rack.
 fn owner(name: &str) -> Option<&str> {
     let (rack, role) = name.split_once('-')?;
     (matches!(role, "rack" | "box") || role.starts_with("host-")).then_some(rack)
@@ -146,8 +147,8 @@ fn owner_pid(name: &str) -> Option<u32> {
     pid.parse().ok()
 }
 
-/// True while the process that created rack `name` lives. The start time guards against a reused
-/// process ID.
+/// True while the process that created rack `name` runs. The stored start time detects a later
+/// process with the same process ID.
 fn owned(name: &str) -> bool {
     let Some(pid) = owner_pid(name) else { return true };
     let Some(now) = started(pid) else { return false };

@@ -1,10 +1,11 @@
-//! The virtual rack: real firmware, real BMCs and a real network, all on one machine.
+//! Virtual rack: QEMU machines with real firmware, simulated BMCs and a network, all on one
+//! computer.
 //!
 //! A [`Rack`] is two network namespaces (the box's and the rack's), a bridge, and any number of
 //! NUCs. A NUC is a QEMU machine (no KVM needed). It is *off*, which means that no QEMU process
 //! exists, until its BMC (one `ipmi_sim` process each) receives a power-on command. The box under
-//! test runs as an ordinary process inside the box's namespace, with the network view that it has
-//! in a real rack. Other machines ([`Host`]) can be added: DHCP servers, friendly or not, and a
+//! test runs as an ordinary process inside the box's namespace, with the network view of a box in a
+//! real rack. Other machines ([`Host`]) can be added: DHCP servers, rogue ones included, and a
 //! [`Relay`] to a second segment.
 //!
 //! ```no_run
@@ -19,10 +20,10 @@
 //! # }
 //! ```
 //!
-//! Never: touch a namespace, process or file that this harness did not create; know anything of
-//! the product (scenarios do that); use sleep as synchronization.
-//! Enter at [`Rack::build`], then [`Nuc`] for one machine and [`BoxProcess`] for the box; at
-//! [`Board`] for the box as a machine of its own.
+//! Never: touch a namespace, process or file that this crate did not create; contain code about the
+//! product (the scenarios contain it); use a sleep as synchronization. Enter at [`Rack::build`],
+//! then [`Nuc`] for one machine and [`BoxProcess`] for the box as a process; at [`Board`] for the
+//! box as a machine of its own.
 
 mod bmc;
 mod board;
@@ -80,8 +81,8 @@ use std::time::{Duration, Instant};
 /// Interval between two probes of [`poll`].
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Calls `probe` until it returns a value, for at most `within`; the error names `what` was waited
-/// for.
+/// Calls `probe` until it returns a value, for at most `within`. The error message contains `what`,
+/// the name of the awaited condition.
 ///
 /// # Errors
 /// [`Error::Deadline`] when `probe` returned no value in time.
@@ -106,7 +107,8 @@ pub fn poll<T>(
     }
 }
 
-/// Locks even after a panic of another thread: teardown must still reach its processes.
+/// Locks `mutex` even after a panic of a thread that held the lock: the cleanup must still end all
+/// processes.
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -83,7 +83,8 @@ pub fn tap(number: u8) -> String {
     format!("tap{number}")
 }
 
-/// `bootindex` of the NIC that selects `once`, or else the permanent order.
+/// `bootindex` of the NIC that puts the device `once` first; for `Normal`, the first device of the
+/// permanent order `order`.
 pub fn nic_index(order: BootOrder, once: BootDevice) -> u8 {
     match (once, order) {
         (BootDevice::Network, _) | (BootDevice::Normal, BootOrder::NetworkFirst) => DISK_INDEX - 1,
@@ -91,7 +92,7 @@ pub fn nic_index(order: BootOrder, once: BootDevice) -> u8 {
     }
 }
 
-/// All arguments of `qemu-system-x86_64`. The machine starts paused, so that its owner can restore
+/// All arguments of `qemu-system-x86_64`. The machine starts paused, so that the caller can restore
 /// the permanent boot order before the first instruction runs.
 pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -> Vec<String> {
     let mut arguments: Vec<String> = [
@@ -173,7 +174,8 @@ fn others(number: u8, config: &NucConfig, files: &Files) -> Vec<(&'static str, S
     each.collect()
 }
 
-/// The disk's file, with the filter driver in front of it.
+/// The part of QEMU's `-drive` that names the disk's file. For a disk with an unwritable place, the
+/// driver `blkdebug` fails every write to this place.
 fn image(config: &NucConfig, files: &Files) -> String {
     let disk = files.disk.display();
     match config.unwritable {

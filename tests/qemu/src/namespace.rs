@@ -49,8 +49,8 @@ impl Namespace {
         children::run(command, batch).map(drop)
     }
 
-    /// A command that runs `program` in the namespace; `ip` execs it, so the process ID is the
-    /// program's.
+    /// A command that runs `program` in the namespace. `ip` replaces itself with the program
+    /// (exec), so the process ID of the command is the program's.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name]).arg(program);

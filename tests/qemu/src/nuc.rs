@@ -104,7 +104,7 @@ impl Nuc {
         self.number
     }
 
-    /// `52:54:00:77:00:NN`.
+    /// MAC address of the NUC: `52:54:00:77:00:NN`.
     pub fn mac(&self) -> MacAddr {
         machine::mac(self.number)
     }
@@ -119,7 +119,7 @@ impl Nuc {
         &self.config
     }
 
-    /// Address and credentials of its BMC.
+    /// Address and credentials of the NUC's BMC.
     pub fn bmc(&self) -> &BmcAccess {
         &self.bmc
     }
@@ -129,17 +129,17 @@ impl Nuc {
         &self.serial
     }
 
-    /// The raw image file of its disk. Write to it only while the NUC is off.
+    /// The raw image file of the NUC's disk. Write to this file only while the NUC is off.
     pub fn disk(&self) -> &Path {
         &self.files.disk
     }
 
-    /// The image file of its second disk (2), its third (3) and so on.
+    /// The image file of the NUC's second disk (`which` is 2), third disk (3) and so on.
     pub fn more_disk(&self, which: usize) -> PathBuf {
         self.files.more_disk(which)
     }
 
-    /// The image file of its NVMe disk.
+    /// The image file of the NUC's NVMe disk.
     pub fn nvme_disk(&self) -> PathBuf {
         self.files.nvme_disk()
     }
@@ -164,24 +164,25 @@ impl Nuc {
         others.into_iter().try_for_each(|(other, bytes)| blank(&other.file, bytes))
     }
 
-    /// True while it is powered on, that is, while its QEMU process lives.
+    /// True while the NUC is on, that is, while its QEMU process runs.
     pub fn is_on(&self) -> bool {
         self.pid().is_some()
     }
 
-    /// Traffic that it sent through its switch port; `None` for a port without a tagged VLAN.
+    /// IPv4 traffic that the NUC sent through its switch port; `None` for a port without a tagged
+    /// VLAN.
     pub fn vlan_traffic(&self) -> Option<VlanTraffic> {
         hold(&self.port).as_ref().map(VlanPort::traffic)
     }
 
-    /// Process ID of its QEMU.
+    /// Process ID of the NUC's QEMU; `None` while the NUC is off.
     pub fn pid(&self) -> Option<u32> {
         let mut run = hold(&self.run);
         let child = &mut run.as_mut()?.child;
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
-    /// CPU time that its QEMU has used since power on.
+    /// CPU time that the NUC's QEMU has used since power-on; `None` while the NUC is off.
     pub fn cpu(&self) -> Option<Duration> {
         proc::cpu(self.pid()?)
     }
@@ -197,7 +198,7 @@ impl Nuc {
         events.iter().filter(|e| e.origin == origin && e.action == action && e.changed).count()
     }
 
-    /// The one-time boot device that waits for the next boot.
+    /// The one-time boot device for the next boot.
     pub fn boot_override(&self) -> BootDevice {
         hold(&self.boot).once
     }
@@ -210,7 +211,7 @@ impl Nuc {
         self.on(Origin::Harness)
     }
 
-    /// Holds the power button for five seconds.
+    /// Switches the NUC off at once, as a long press of the power button does.
     pub fn power_off(&self) {
         self.off(Origin::Harness, Action::Off);
     }
@@ -245,10 +246,10 @@ impl Nuc {
         self.cable(true)
     }
 
-    /// Writes the contents of its screen to a PNG file.
+    /// Writes the contents of the NUC's screen to a PNG file.
     ///
     /// # Errors
-    /// The NUC is off, or QEMU cannot write there.
+    /// The NUC is off, or QEMU cannot write to `path`.
     pub fn screenshot(&self, path: &Path) -> Result<(), Error> {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;
         let qmp = self.running("take a screenshot")?;
@@ -283,7 +284,7 @@ impl Nuc {
         boot.once = device;
         let Some(qmp) = qmp else { return Ok(()) };
         let Some(posted) = self.post_order(&qmp, &mut boot, device) else { return Ok(()) };
-        // A reset that QEMU made before it received this order has read the previous one.
+        // A reset before QEMU received this order has read the previous order.
         boot.in_force = false;
         drop(boot);
         qmp.wait("qom-set", &posted)?;

@@ -2,8 +2,8 @@
 //!
 //! No such ROM is free software: QEMU's ROM is iPXE. A DHCP server recognizes iPXE by its options
 //! 77 and 175, and sends a script instead of a loader. So until the ROM has requested its loader,
-//! this filter removes the two options from its messages. The ROM does all the rest: DHCP, TFTP,
-//! and the UNDI interface for the loader. The loader's packets pass unchanged.
+//! this filter removes the two options from the ROM's messages. The ROM does all the rest: DHCP,
+//! TFTP, and the UNDI interface for the loader. The loader's packets pass unchanged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ const DHCP_SERVER: u16 = 67;
 const TFTP: u16 = 69;
 /// Offset of the options, after the magic cookie (RFC 2131 section 3).
 const OPTIONS: usize = 240;
-/// User class (RFC 3004) and iPXE's encapsulated options, which both identify iPXE.
+/// Codes of the two options that identify iPXE: user class (RFC 3004) and iPXE's encapsulated
+/// options.
 const SAYS_IPXE: [u8; 2] = [77, 175];
 
 /// Packet filter for the ROM of one NUC.
@@ -31,8 +32,8 @@ pub struct PlainPxe {
 }
 
 impl PlainPxe {
-    /// Reads the packets of every QEMU of this NUC at the first socket, and returns them at the
-    /// second.
+    /// Starts the filter, which reads the packets of each QEMU of this NUC on the first socket and
+    /// returns them on the second.
     pub fn start(said: &Path, told: &Path) -> Result<Self, Error> {
         let loaded = Arc::new(AtomicBool::new(false));
         let there = Arc::clone(&loaded);
@@ -67,8 +68,8 @@ fn target(frame: &[u8]) -> Option<(u16, usize)> {
     Some((u16::from_be_bytes(port.try_into().ok()?), ETHERNET + header))
 }
 
-/// Removes [`SAYS_IPXE`] from a DHCP message in its UDP datagram. The length stays: zeros fill the
-/// space after the end option (RFC 2132 section 3.1).
+/// Removes [`SAYS_IPXE`] from a DHCP message in its UDP datagram. The length of the message stays:
+/// zeros fill the space after the end option (RFC 2132 section 3.1).
 fn make_plain(udp: &mut [u8]) {
     // Zero means no checksum (RFC 768).
     if let Some(checksum) = udp.get_mut(6..8) {

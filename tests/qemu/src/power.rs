@@ -41,7 +41,7 @@ pub enum Action {
     Off,
     /// Hard reset. From [`Origin::Guest`]: the guest rebooted.
     Reset,
-    /// The ACPI power button. From [`Origin::Guest`]: the guest switched itself off.
+    /// Press of the ACPI power button. From [`Origin::Guest`]: the guest switched itself off.
     SoftOff,
     /// A one-time boot device was set.
     Boot(BootDevice),
@@ -60,7 +60,7 @@ pub struct PowerEvent {
     pub origin: Origin,
     /// Kind of the event.
     pub action: Action,
-    /// True when the state changed: false for `On` of a running machine.
+    /// True when the event changed the state; false, for instance, for `On` of a running machine.
     pub changed: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Check of this machine's requirements for a rack: complete, and before any change.
+//! Check that this machine has everything that a rack needs. The check finds all missing items, and
+//! runs before the first change of the machine.
 
 use std::path::{Path, PathBuf};
 

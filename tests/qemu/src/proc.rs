@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-/// Clock ticks per second in `stat`: part of Linux's user interface, 100 on every architecture
-/// still alive (time(7), "The software clock, HZ, and jiffies").
+/// Clock ticks per second in `stat`: part of Linux's user interface, 100 on x86 and ARM (time(7),
+/// "The software clock, HZ, and jiffies").
 const USER_HZ: u64 = 100;
 
 /// Start time in clock ticks since boot, field 22 of `stat`; `None` for a process that is gone.
@@ -12,13 +12,14 @@ pub fn started(pid: u32) -> Option<u64> {
     stat_field(pid, 22)
 }
 
-/// User plus system time, fields 14 and 15.
+/// User plus system CPU time, fields 14 and 15 of `stat`; `None` for a process that is gone.
 pub fn cpu(pid: u32) -> Option<Duration> {
     let ticks = stat_field(pid, 14)? + stat_field(pid, 15)?;
     Some(Duration::from_millis(ticks * 1000 / USER_HZ))
 }
 
-/// Resident memory in bytes: `VmRSS` for the current value, or `VmHWM` for the peak.
+/// Resident memory in bytes. `field` is `VmRSS` for the current value, `RssAnon` for its part
+/// without pages of files, or `VmHWM` for the peak. `None` for a process that is gone.
 pub fn memory(pid: u32, field: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
@@ -26,7 +27,8 @@ pub fn memory(pid: u32, field: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// `field` as numbered in proc(5), from 3 on: the field before may contain any character.
+/// Field of `stat` with this number in proc(5), from 3. Field 2, the program's name, may contain
+/// any character, so the search starts after its last parenthesis.
 fn stat_field(pid: u32, field: usize) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

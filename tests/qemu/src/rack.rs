@@ -105,12 +105,12 @@ impl Rack {
         &self.nucs
     }
 
-    /// Capture of the bridge, when the configuration has a filter.
+    /// Capture of the bridge; `None` when the configuration has no capture filter.
     pub fn capture(&self) -> Option<&Capture> {
         self.capture.as_ref()
     }
 
-    /// Starts another capture into `dir/file`.
+    /// Starts another capture of the box's segment, into the file `file` of the output folder.
     ///
     /// # Errors
     /// tcpdump rejects `filter`.
@@ -118,7 +118,7 @@ impl Rack {
         self.start_capture_on(Segment::Near, filter, file)
     }
 
-    /// Starts another capture on any segment.
+    /// Starts another capture of `segment`, into the file `file` of the output folder.
     ///
     /// # Errors
     /// As [`Rack::start_capture`].
@@ -137,15 +137,16 @@ impl Rack {
         leftovers::box_namespace(&self.name).command(program)
     }
 
-    /// Starts a program inside the box's namespace; it dies with the harness.
+    /// Starts a program inside the box's namespace. The program is killed when the harness ends.
     ///
     /// # Errors
-    /// It does not start.
+    /// The program does not start.
     pub fn spawn_box(&self, program: BoxProgram) -> Result<BoxProcess, Error> {
         BoxProcess::start(program, leftovers::box_namespace(&self.name))
     }
 
-    /// Runs `work` on a thread inside the box's namespace: connections it opens start there.
+    /// Runs `work` on a thread inside the box's namespace: network connections that `work` opens
+    /// start from the box.
     ///
     /// # Errors
     /// The namespace cannot be entered.
@@ -153,28 +154,29 @@ impl Rack {
         leftovers::box_namespace(&self.name).enter(work)
     }
 
-    /// Runs ipmitool in the box's namespace against the BMC of NUC `number` (lanplus, suite 3);
-    /// returns its output.
+    /// Runs ipmitool in the box's namespace against the BMC of NUC `number` (lanplus, cipher suite
+    /// 3); returns the output of ipmitool.
     ///
     /// # Errors
     /// [`Error::Command`] with ipmitool's error output.
     pub fn ipmitool(&self, number: usize, arguments: &[&str]) -> Result<String, Error> {
         let BmcAccess { address, user, password } = self.nuc(number).bmc();
         let mut command = self.box_command("ipmitool");
-        // -C 3: ipmi_sim does not answer the request for its suites, which costs ten seconds.
+        // -C 3: without a given suite, ipmitool requests the list of cipher suites, which ipmi_sim
+        // never answers, and waits ten seconds.
         command.args(["-I", "lanplus", "-C", "3", "-E", "-U", user, "-H", &address.to_string()]);
-        // By default ipmitool sends a request again after one second, and the BMC would execute it
-        // twice.
+        // By default ipmitool sends a request again after one second, and the BMC would execute the
+        // request twice.
         command.args(["-N", "30"]);
         command.args(arguments).env("IPMI_PASSWORD", password.expose());
         children::run(command, "")
     }
 
-    /// Adds a machine to the network, with a cable to each of `legs`: the segment, and the address
-    /// there, a /24. `name`: at most ten small letters and digits.
+    /// Adds a machine to the network, with a cable for each of `legs`: a segment, and the machine's
+    /// address there with prefix length 24. `name` has at most ten lowercase letters and digits.
     ///
     /// # Errors
-    /// The name is in use.
+    /// The name is invalid or in use.
     pub fn add_host(&self, name: &str, legs: &[(Segment, Ipv4Addr)]) -> Result<Host, Error> {
         Host::build(&self.name, name, legs)
     }
@@ -239,10 +241,10 @@ impl Rack {
         leftovers::rack_namespace(&self.name).ip("link set vbox up\n")
     }
 
-    /// Drops `per_mille` of a thousand packets on a NUC's cable; 0 ends the loss.
+    /// Drops, at random, `per_mille` of 1000 packets on a NUC's cable; 0 ends the loss.
     ///
     /// # Errors
-    /// More than 1000, or nftables refuses.
+    /// `per_mille` is more than 1000, or nftables refuses the rule.
     pub fn drop_packets(
         &self,
         number: usize,
@@ -253,8 +255,9 @@ impl Rack {
         impairment::drop_packets(&rack, self.nuc(number).number(), direction, per_mille)
     }
 
-    /// Removes the rack and, unless `keep` was configured, the output folder. Without this call the
-    /// drop counts as a failure: all files are kept, with a screenshot of every running NUC.
+    /// Removes the rack and, unless `keep` was configured, the output folder. Dropping a rack
+    /// without this call counts as a failure: all files are kept, with a screenshot of every
+    /// running NUC.
     pub fn succeed(mut self) {
         self.succeeded = true;
     }
@@ -378,7 +381,8 @@ impl Drop for Rack {
     }
 }
 
-/// Returns an empty output folder. A folder with files other than an earlier rack's is refused.
+/// Returns the output folder, empty except for [`MARKER`]. A folder that contains files but no
+/// marker of an earlier rack is refused.
 fn fresh_dir(dir: &Path) -> Result<PathBuf, Error> {
     let marker = dir.join(MARKER);
     if marker.exists() {

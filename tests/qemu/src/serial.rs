@@ -28,19 +28,20 @@ const MAX_LOG: u64 = 64 << 20;
 /// Consecutive reads before other threads may lock the console: a guest in a print loop never
 /// pauses.
 const MAX_READS: usize = 64;
-/// Lines shown when an expected line did not come.
+/// Number of last console lines in the error message when an expected line did not come.
 const SHOWN: usize = 25;
 
 /// One line of a serial console.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When its last byte arrived.
+    /// Arrival time of the last byte; for a line that is still being printed, the time of the
+    /// match.
     pub at: SystemTime,
     /// Text without escapes, control characters and the line end.
     pub text: String,
 }
 
-/// A position in a console's log: later lines are new.
+/// A position in a console's log: lines printed later are after the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
@@ -49,7 +50,7 @@ impl Mark {
     pub const START: Self = Self(0);
 }
 
-/// A serial console. It outlives power cycles: one log per NUC and rack.
+/// A serial console of a NUC, with one log for all power cycles.
 #[derive(Debug)]
 pub struct Serial {
     number: u8,
@@ -57,12 +58,13 @@ pub struct Serial {
     grew: Condvar,
     log: Mutex<(File, u64)>,
     input: Mutex<Option<std::process::ChildStdin>>,
-    /// The running QEMU's end of the cable; locked while reading, so that bytes keep their order.
+    /// Pipe from the running QEMU's standard output; locked while reading, so that bytes keep their
+    /// order.
     output: Mutex<Option<Arc<OwnedFd>>>,
     next_output: Mutex<Option<Hook>>,
 }
 
-/// Function to call when the console prints again.
+/// Function to call at the next console output; empty when a new QEMU starts.
 #[derive(Default)]
 pub(crate) struct Hook(Option<Box<dyn FnOnce() + Send>>);
 
@@ -128,7 +130,7 @@ impl Serial {
         Ok(())
     }
 
-    /// Reads the available output; false when the other end is closed.
+    /// Reads the available output. Returns false when QEMU has closed the pipe, or reading fails.
     fn pump(&self, output: &OwnedFd) -> bool {
         let mut buffer = vec![0; 1 << 16];
         for _ in 0..MAX_READS {
@@ -143,8 +145,9 @@ impl Serial {
         true
     }
 
-    /// Calls `hook` when the console prints after this moment. Returns true when the last hook is
-    /// still waiting, that is, when nothing was printed since it was set.
+    /// Sets `hook` as the function to call at the next console output; replaces the previous
+    /// function. Returns true if nothing was printed since the previous call, or since QEMU
+    /// started.
     pub(crate) fn on_next_output(&self, hook: impl FnOnce() + Send + 'static) -> bool {
         let output = hold(&self.output);
         if let Some(output) = &*output {
@@ -199,8 +202,8 @@ impl Serial {
         self.wait_for_after(Mark::START, pattern, within).map(|(line, _)| line)
     }
 
-    /// Waits for a line that matches `pattern` after `mark`; returns the line, and the mark behind
-    /// it.
+    /// Waits for a line after `mark` that matches `pattern`. Returns the line and the mark after
+    /// this line.
     ///
     /// A line still being printed (a prompt) matches too.
     ///

@@ -13,7 +13,7 @@ use crate::Error;
 
 /// Maximum bytes of a frame; QEMU's own limit (`NET_BUFSIZE`) is a little over 68 KiB.
 const MAX_FRAME: usize = 1 << 17;
-/// Frames that wait for QEMU to take them.
+/// Maximum number of frames that wait until QEMU reads them; further frames are dropped.
 const QUEUE: usize = 4096;
 
 /// Receives frames, and forwards the result of a function for each.
@@ -25,9 +25,9 @@ pub struct Splice {
 }
 
 impl Splice {
-    /// Listens where every QEMU of this NUC connects at its start: at `taken` for frames from QEMU,
-    /// at `given` for frames to QEMU. `pass` returns the frames that replace one: none, itself,
-    /// another, or several.
+    /// Listens on the two sockets to which each QEMU of this NUC connects at its start: `taken` for
+    /// frames from QEMU, `given` for frames to QEMU. For each frame, `pass` returns the frames to
+    /// forward: none, the same frame, another frame, or several.
     pub fn start(
         taken: &Path,
         given: &Path,
@@ -70,8 +70,8 @@ fn carry(
     pass: &impl Fn(Vec<u8>) -> Vec<Vec<u8>>,
 ) -> io::Result<()> {
     let (queue, queued) = sync_channel::<Vec<u8>>(QUEUE);
-    // The sender belongs to the closure: it drops the queue at its end, which ends the other
-    // thread.
+    // The closure owns the sender and drops it when the closure ends. The other thread then ends
+    // too.
     std::thread::scope(move |scope| {
         scope.spawn(move || queued.iter().try_for_each(|message| to.write_all(&message)));
         let mut from = BufReader::new(from);

@@ -1,5 +1,5 @@
-//! A TPM 2.0 in software (swtpm), for one run of a machine. Its state outlives the run, as that of
-//! a real TPM does.
+//! A TPM 2.0 in software (swtpm), for one run of a machine. The state of the TPM remains after the
+//! run, as the state of a real TPM does.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::{Error, children, poll};
 #[derive(Debug)]
 pub(crate) struct Tpm {
     child: Child,
-    /// QEMU arguments that connect the machine to it.
+    /// QEMU arguments that connect the machine to the TPM.
     pub(crate) arguments: [String; 6],
 }
 
 impl Tpm {
-    /// Starts the TPM whose state is in the folder `state`, created when absent. Its socket and log
-    /// go to `folder`.
+    /// Starts the TPM whose state is in the folder `state`, which is created when it does not
+    /// exist. Socket and log of the TPM go to `folder`.
     ///
     /// # Errors
     /// The error of a file or of swtpm.

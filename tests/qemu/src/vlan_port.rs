@@ -13,7 +13,7 @@ use crate::splice::Splice;
 
 /// Length of the two MAC addresses before the tag.
 const ADDRESSES: usize = 12;
-/// IEEE 802.1Q tag: protocol identifier and VLAN number, in bytes.
+/// Length of an IEEE 802.1Q tag in bytes: protocol identifier and VLAN number.
 const TAG: usize = 4;
 const IDENTIFIER: [u8; 2] = [0x81, 0x00];
 /// Bits of a tag that contain the VLAN number.
@@ -44,8 +44,9 @@ pub struct VlanTraffic {
 }
 
 impl VlanPort {
-    /// Starts a port with VLAN `number` tagged. `up` and `down` are the sockets of QEMU's packets
-    /// and of the returned packets, from the NUC and to it.
+    /// Starts a port with the tagged VLAN `number`. `up` is for packets from the NUC, `down` for
+    /// packets to the NUC. Each is a pair of sockets: the first receives packets from QEMU, and the
+    /// second returns them to QEMU.
     pub fn start(number: u16, up: [&Path; 2], down: [&Path; 2]) -> Result<Self, Error> {
         let said = Arc::<Said>::default();
         let there = Arc::clone(&said);
@@ -87,13 +88,14 @@ impl Said {
     }
 }
 
-/// Returns the frame in VLAN `number`; `None` for a frame that is too short.
+/// Returns the frame with the tag of VLAN `number`; `None` for a frame that is too short.
 fn tag(frame: &[u8], number: u16) -> Option<Vec<u8>> {
     let (addresses, rest) = frame.split_at_checked(ADDRESSES)?;
     Some([addresses, &IDENTIFIER, &number.to_be_bytes(), rest].concat())
 }
 
-/// Returns the VLAN of a tagged frame, and the frame without its tag.
+/// Returns the VLAN of a tagged frame, and the frame without its tag; `None` for a frame without a
+/// tag.
 fn untag(frame: &[u8]) -> Option<(u16, Vec<u8>)> {
     let (addresses, rest) = frame.split_at_checked(ADDRESSES)?;
     let (tag, rest) = rest.split_at_checked(TAG)?;

@@ -11,7 +11,8 @@ use crate::Error;
 
 /// Magic number at the start of the log.
 const MAGIC: u64 = 0x006a_7366_7773_6872;
-/// Sector size of the log in bytes, which is also its unit; then the flags.
+/// Sector size of the log in bytes; the log counts positions and lengths in sectors. The constants
+/// below are the flags of a log entry.
 const SECTOR: u64 = 512;
 const FLUSH: u64 = 1;
 /// Force unit access: the data is on the disk when the write is acknowledged.
@@ -27,14 +28,14 @@ struct Entry {
     sector: u64,
     count: u64,
     flags: u64,
-    /// Offset of its data in the log.
+    /// Offset of the entry's data in the log, in bytes.
     data: u64,
 }
 
 /// Counts of the writes after a power cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Flushed writes, which are on the disk.
+    /// Writes that are on the disk for certain: followed by a flush, or with forced unit access.
     pub safe: usize,
     /// Writes that reached the disk without a flush.
     pub kept: usize,
@@ -42,8 +43,9 @@ pub struct Lost {
     pub lost: usize,
 }
 
-/// Replays the first `until` bytes of `log` onto `disk`, whose contents are from before the board
-/// began. All writes up to the last flush are replayed; `reaches_it` decides on each later one.
+/// Replays the first `until` bytes of `log` onto `disk`, whose contents are from before the start
+/// of the board. All writes before the last flush, and all writes with forced unit access, are
+/// replayed. For each other write, `reaches_it` returns true if the write is replayed.
 ///
 /// # Errors
 /// A file cannot be read or written, or `log` is not a valid log.

@@ -17,7 +17,8 @@ pub fn line(suite: &str, milliseconds: u64) -> String {
     format!("{suite}\t{milliseconds}\n")
 }
 
-/// Sums the log by suite, the largest first. A line that a killed runner left half is skipped.
+/// Sums the CPU time of the log by suite, the largest first. An incomplete line of a killed runner
+/// is skipped.
 pub fn sum(log: &str) -> Vec<(String, Spent)> {
     let mut suites: BTreeMap<&str, Spent> = BTreeMap::new();
     for line in log.lines() {

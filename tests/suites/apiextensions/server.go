@@ -1,6 +1,6 @@
-// Package fixtures has, under the names that the suite calls, what gives a test its server: here it
-// is the one that KUBECONFIG leads to. build.sh lays this file over the suite's own, which starts an
-// API server inside the test.
+// Package fixtures has the functions by which the suite starts a server for a test. Here they use
+// the server of KUBECONFIG. build.sh replaces the suite's own file, which starts an API server
+// inside the test, by this file.
 package fixtures
 
 import (
@@ -25,12 +25,12 @@ import (
 	servertesting "k8s.io/apiextensions-apiserver/pkg/cmd/server/testing"
 )
 
-// The suite's own server has no namespaces and takes any name for one.
+// Namespaces that the tests use. The suite's own server accepts any namespace without creating it.
 var namespaces = []string{"not-the-default", "the-cruel-default", "test", "namespace-1", "namespace-2"}
 
 var errEtcd = errors.New("this test reaches into the server's etcd, and the box has none")
 
-// StartDefaultServer gives the server's configuration.
+// StartDefaultServer returns the client configuration of the server.
 func StartDefaultServer(_ servertesting.Logger, flags ...string) (func(), *rest.Config, *serveroptions.CustomResourceDefinitionsServerOptions, error) {
 	for _, flag := range flags {
 		if !strings.HasPrefix(flag, "--watch-cache=") {
@@ -61,7 +61,7 @@ func StartDefaultServerWithConfigAccess(_ servertesting.Logger, _ ...string) (fu
 	return nil, nil, apiserver.CompletedConfig{}, errEtcd
 }
 
-// StartDefaultServerWithClients gives clients of the server.
+// StartDefaultServerWithClients returns clients of the server.
 func StartDefaultServerWithClients(t servertesting.Logger, flags ...string) (func(), clientset.Interface, dynamic.Interface, error) {
 	tearDown, config, _, err := StartDefaultServer(t, flags...)
 	if err != nil {

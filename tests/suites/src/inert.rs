@@ -27,7 +27,7 @@ impl Inert {
     /// Starts a server on a free port.
     ///
     /// # Errors
-    /// It does not start.
+    /// The server does not start.
     pub fn start() -> Result<Self> {
         let folder = TempDir::with_prefix("suites-").context("cannot make a folder")?;
         let state = folder.path().join("state");
@@ -47,7 +47,8 @@ impl Inert {
     }
 }
 
-/// The same wiring as the supervisor's, with the inert kinds added.
+/// Starts the API with the same parts as the supervisor does, and with the additional kinds of the
+/// suites.
 async fn serve(state: &Path) -> Result<PathBuf> {
     let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen")?;
     let url = format!("https://{}", listener.local_addr()?);

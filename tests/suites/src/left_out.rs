@@ -17,7 +17,7 @@ pub struct LeftOut {
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     package: String,
-    /// Name of the test; of tests that race, the end of their names.
+    /// Name of the test; for a race, the end of the name.
     test: String,
     races: bool,
 }
@@ -29,10 +29,11 @@ impl Row {
 }
 
 impl LeftOut {
-    /// Reads the file of the suite in `folder` below `tests/suites`: columns package, test, why.
+    /// Reads `left-out.md` of the suite in `folder` below `tests/suites`: columns package, test,
+    /// why.
     ///
     /// # Errors
-    /// It cannot be read, or a row has no reason.
+    /// The file cannot be read, or a row has no reason.
     pub fn read(folder: &str) -> Result<Self> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("left-out.md");
         let text = std::fs::read_to_string(&file);
@@ -51,6 +52,7 @@ impl LeftOut {
     }
 
     /// Problems of an outcome: a test that fails and is not listed, or is listed and does not fail.
+    /// A listed race may end either way.
     pub fn problems(&self, package: &str, outcome: &Outcome) -> Vec<String> {
         let rows: Vec<&Row> = self.rows.iter().filter(|row| row.package == package).collect();
         let is_listed = |name: &str| rows.iter().any(|row| row.is_of(name));

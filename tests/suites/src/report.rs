@@ -13,7 +13,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Reads Ginkgo's JUnit report: one element per test, with its attributes on the same line and
-    /// its output in the lines behind.
+    /// its output in the lines after it.
     pub fn of_ginkgo(xml: &str) -> Self {
         let mut outcome = Self::default();
         for element in xml.split("<testcase ").skip(1) {
@@ -31,8 +31,8 @@ impl Outcome {
     }
 
     /// Reads the output of Go's tests with `-test.v`: a line where the output of each test begins,
-    /// and a line with its result. A test with subtests is counted by them, unless it failed
-    /// without them.
+    /// and a line with its result. Of a test with subtests only the subtests are counted, unless
+    /// the test failed although all its subtests passed.
     pub fn of_go(text: &str) -> Self {
         let mut ends = BTreeMap::new();
         let mut words: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

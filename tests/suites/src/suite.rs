@@ -11,7 +11,8 @@ use crate::{Inert, Outcome};
 
 /// Maximum duration of one Go suite.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Number of parallel tests where each has a server of its own: most of them wait.
+/// Number of parallel tests of a suite whose tests each have a server of their own: most of the
+/// tests only wait.
 const AT_ONCE: usize = 4;
 /// Lines of a suite's last output that an error shows.
 const LAST_WORDS: usize = 40;
@@ -19,7 +20,7 @@ const LAST_WORDS: usize = 40;
 /// A compiled suite with its data files.
 pub struct Suite {
     program: PathBuf,
-    /// Folder of the files that its tests read.
+    /// Folder of the files that its tests read; the working folder of the run.
     folder: PathBuf,
 }
 
@@ -28,7 +29,7 @@ impl Suite {
     /// in the cache.
     ///
     /// # Errors
-    /// It cannot be built.
+    /// The suite cannot be built.
     pub fn build(folder: &str, package: &str) -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("build.sh");
         let mut lines = peers::printed(&script, &[package])?.into_iter();
@@ -39,7 +40,7 @@ impl Suite {
     /// Runs the suite's Ginkgo tests.
     ///
     /// # Errors
-    /// It ended without a report; with its last output.
+    /// The suite ended without a report, or no test ran; the error contains the end of its output.
     pub fn ginkgo(&self) -> Result<Outcome> {
         let server = Inert::start()?;
         let report = server.folder().join("report.xml");
@@ -51,10 +52,10 @@ impl Suite {
         some(Outcome::of_ginkgo(&xml), &words)
     }
 
-    /// Runs those tests of a crate that are ignored without a cluster.
+    /// Runs the tests of a Rust crate that are marked `ignore`, because they need a cluster.
     ///
     /// # Errors
-    /// No test ran; with the last output.
+    /// No test ran; the error contains the end of the output.
     pub fn ignored(&self) -> Result<Outcome> {
         let words = self.run(&Inert::start()?, &["--ignored"])?;
         some(Outcome::of_rust(&words), &words)
@@ -63,7 +64,8 @@ impl Suite {
     /// Runs a Go suite whose tests each need a server of their own.
     ///
     /// # Errors
-    /// It has no test, or a test ended without a result; with its last output.
+    /// The suite has no test, or a test printed no result; the error contains the end of the
+    /// output.
     pub fn each(&self) -> Result<Outcome> {
         let names = self.command().args(["-test.list", "."]).output();
         let names = names.with_context(|| format!("cannot run {}", self.program.display()))?.stdout;
@@ -119,7 +121,7 @@ impl Suite {
     }
 }
 
-/// An outcome of at least one test.
+/// Returns the outcome, or an error if it contains no test.
 fn some(outcome: Outcome, words: &str) -> Result<Outcome> {
     ensure!(outcome.passed.len() + outcome.failed.len() > 0, "no test ran: {}", last(words));
     Ok(outcome)

@@ -1,7 +1,7 @@
-//! Tests of network code beside real programs. They need root, because each runs in a network
-//! namespace of its own.
+//! Tests of network code with real programs as peers. They need root, because each runs in a
+//! network namespace of its own.
 //!
-//! Never: a name or a port outside of such a namespace. Enter at [`rerun`].
+//! Never: use of a name or a port outside of such a namespace. Enter at [`rerun`].
 
 use std::process::Command;
 

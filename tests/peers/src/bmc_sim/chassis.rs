@@ -1,13 +1,13 @@
-//! The machine behind the simulated BMC.
+//! The machine that the simulated BMC controls.
 
-/// State of the machine, and a log of the commands it received.
+/// State of the machine, and a log of the received commands.
 #[derive(Debug, Clone, Default)]
 pub struct Chassis {
     /// True while the machine has power.
     pub on: bool,
     /// Chassis Control numbers received, in order.
     pub controls: Vec<u8>,
-    /// Boot flags, parameter 5.
+    /// Boot flags: boot option parameter 5 (IPMI v2.0, table 28-14).
     pub boot_flags: [u8; 5],
     /// Boot option parameters set, in order; the parameter number is the first byte.
     pub options: Vec<Vec<u8>>,

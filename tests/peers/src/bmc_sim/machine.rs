@@ -1,4 +1,4 @@
-//! The BMC's side of RMCP+: a datagram in, a datagram out.
+//! The BMC's side of RMCP+: one received datagram, at most one answer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -63,7 +63,8 @@ impl Machine {
             0 => (body.to_vec(), self.before_a_session(body.get(10..)?)),
             6 => match body.get(1)? & 0x3F {
                 0 => self.in_session(body)?,
-                // Only one RAKP message 4 is lost: the exchange begins again.
+                // One key for every RAKP message 3: only the first answer is lost. The client then
+                // repeats the whole key exchange with new random numbers.
                 0x14 => (vec![0x14], self.key_exchange(0x14, body.get(12..)?)),
                 kind => (body.to_vec(), self.key_exchange(kind, body.get(12..)?)),
             },
@@ -75,7 +76,8 @@ impl Machine {
         Some([&RMCP, answer.as_slice()].concat())
     }
 
-    /// True when an incoming request is dropped; its repetition is accepted.
+    /// True when an incoming request is dropped: the first copy of each request, with
+    /// [`Loss::Requests`].
     fn loses(&mut self, name: &[u8]) -> bool {
         self.config.loss == Loss::Requests && self.seen.insert(name.to_vec())
     }
@@ -217,7 +219,9 @@ impl Machine {
         Some([&[tag, 0, 0, 0], console_id.as_slice(), &check[..check_len]].concat())
     }
 
-    /// Returns a key that identifies the request, to count losses, and the packet of the answer.
+    /// Returns a key that identifies a request and its repetitions, to simulate losses, and the
+    /// answer; the answer is `None` if it gets lost. Returns `None` for an invalid packet, and for
+    /// a request that gets lost.
     fn in_session(&mut self, body: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let number = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let (id, sequence) = (number(2)?, number(6)?);

@@ -210,7 +210,7 @@ fn a_fresh_box_becomes_the_one_of_the_backup() {
     let restored = good(attempt(&right, WORDS));
     assert!(restored.contains("The box restarts"), "{restored}");
 
-    // The old tokens, over the old authority's TLS, at the new address.
+    // At the new address, the old tokens and the old certificate authority are valid.
     let kubeconfig = moved(&old, &new);
     let kubectl = with(&kubeconfig, &new);
     poll("the new box to be the old one", PATIENCE, || kubectl.is_ready()).unwrap();

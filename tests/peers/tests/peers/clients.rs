@@ -1,5 +1,5 @@
-//! Clients other than kubectl, each run against a real server first, to prove that it expects
-//! Kubernetes' behavior.
+//! Clients other than kubectl. Each runs against a real server first, to prove that the client
+//! expects Kubernetes' behavior.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The kinds that the clients use.
+/// Creates the kinds that the clients use, and waits until the server serves them.
 pub fn define(kubectl: &Kubectl) {
     let file = folder().join("scripts/widgets.yaml").display().to_string();
     let created = kubectl.run(&["create", "--filename", &file], "").unwrap();

@@ -26,7 +26,7 @@ use differences::Difference;
 use remembered::Remembered;
 use script::{Place, Script, Transcript};
 
-/// The versions: the oldest that asks for OpenAPI v2 in protobuf only, the last that sends JSON
+/// The versions: the oldest that requests OpenAPI v2 in protobuf only, the last that sends JSON
 /// bodies, the server's own, the newest.
 const VERSIONS: [&str; 4] = ["1.27", "1.31", "1.35", "1.37"];
 /// The server's own version: the only one of `make test`, because each costs minutes to build.
@@ -60,7 +60,7 @@ fn known(name: &str) -> &'static str {
     known.unwrap_or_else(|| panic!("KUBECTL_VERSIONS: expected some of {VERSIONS:?}, found {name}"))
 }
 
-/// A run to be made: a script with a version on a side.
+/// A run that is still to do: a script, a version of kubectl, and the server: `real` or `ours`.
 struct Task<'a> {
     script: &'a Script,
     version: &'a str,

@@ -35,7 +35,7 @@ impl Observer for Nobody {
     fn fetched(&self, _: FetchEvent) {}
 }
 
-/// The box's registry, which offers one image of a stock one.
+/// The box's registry, which offers one image of a stock registry.
 struct Rack {
     upstream: Registry,
     /// `host:port` of the box's registry.
@@ -101,7 +101,8 @@ async fn run(action: Action) -> Result<String, String> {
 }
 
 /// Runs a test again, alone in a mount and a PID namespace, so that all mounts and processes there
-/// are its own. True in that second run.
+/// are its own. Returns true in this second run, and false to the first run after the second has
+/// passed.
 fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;

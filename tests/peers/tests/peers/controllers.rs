@@ -72,7 +72,7 @@ fn a_java_client_with_informers_outlives_a_kill() {
     compare(|kubectl| {
         let mut command = Command::new(&java);
         kubectl.lend(&mut command);
-        // Vert.x unpacks files where temporary ones go.
+        // Vert.x unpacks files in the folder for temporary files.
         let home = command.get_envs().find(|(name, _)| *name == "HOME").unwrap().1.unwrap();
         let temporary = format!("-Djava.io.tmpdir={}", home.display());
         command.args(JVM).arg(temporary).args(["-cp", &classes, "Client"]);

@@ -20,15 +20,15 @@ const PLAIN_PORT: u16 = 80;
 /// A stock registry, and the box's cache for it.
 pub struct Registry {
     pub program: PathBuf,
-    /// Host and port, as image names contain it.
+    /// Host and port, as in the names of images.
     pub host: String,
     pub folder: TempDir,
     server: Process,
 }
 
 impl Registry {
-    /// Starts a registry. With `realm` it requires a token, and names the token server as public
-    /// registries do.
+    /// Starts a registry. With `realm` the registry requires a token, and names its token server as
+    /// public registries do.
     fn start(realm: bool) -> Self {
         Self::start_at(PORT, realm)
     }
@@ -111,7 +111,7 @@ impl Registry {
         ended.unwrap().map_err(|error| stdx::chain(&error))
     }
 
-    /// Requests since the images were pushed, without uploads.
+    /// Log lines of all reads and issued tokens so far; uploads are left out.
     pub fn asked(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
         let gets = log.lines().filter(|line| line.contains("GET ") || line.contains("token for"));

@@ -33,7 +33,7 @@ struct Options {
     /// Address to listen on; port 0 picks a free port. The address is the first line printed.
     #[arg(long)]
     listen: SocketAddr,
-    /// Drop the connection after this share of a body.
+    /// Drop the connection after this percentage of a body.
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..100))]
     drop_at_percent: Option<u8>,
     /// Drop only the first GET response that has a body.
@@ -107,7 +107,8 @@ enum Range {
 }
 
 impl Range {
-    /// First byte and length within a file of `size` bytes; `None` cannot be satisfied.
+    /// First byte and length of the range within a file of `size` bytes; `None` for a range that
+    /// the file does not have.
     fn within(self, size: u64) -> Option<(u64, u64)> {
         let (first, last) = match self {
             Self::From(first) => (first, size.checked_sub(1)?),

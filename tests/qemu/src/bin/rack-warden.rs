@@ -1,6 +1,6 @@
-//! `rack-warden NAME`: waits beside a rack's harness and removes the rack when the harness dies for
-//! any reason without having removed it. The harness holds the other end of standard input; `done`
-//! there means that no work is left.
+//! `rack-warden NAME`: removes the rack NAME if its harness ends, for any reason, without having
+//! removed it. The harness holds the other end of standard input. Input that ends after the word
+//! `done` means that the rack is removed already.
 
 use std::io::Read;
 use std::process::ExitCode;

@@ -16,11 +16,12 @@ use crate::{Action, BootDevice, Error, Origin, children, hold};
 /// The boot order, locked while a change is sent to QEMU so that changes keep their order.
 #[derive(Debug)]
 pub(super) struct Boot {
-    /// The one-time device that waits for the next boot.
+    /// The one-time device for the next boot.
     pub(super) once: BootDevice,
     /// The NIC's `bootindex` in the running QEMU, which refuses to set the current value again.
     pub(super) index: u8,
-    /// True when the running QEMU has acknowledged the order: its next reset reads it.
+    /// True when the running QEMU has acknowledged the boot order, so that its next reset reads
+    /// this order.
     pub(super) in_force: bool,
 }
 
@@ -49,8 +50,8 @@ impl Nuc {
         go.map(drop)
     }
 
-    /// Starts a paused machine that will boot from the one-time device now and in its permanent
-    /// order after that.
+    /// Starts a paused machine. The first boot uses the one-time device, later boots the permanent
+    /// order.
     pub(super) fn start(&self) -> Result<Run, Error> {
         if let Some(plain) = &*hold(&self.plain) {
             plain.reset();
@@ -118,8 +119,8 @@ impl Nuc {
         qmp.ask("set_link", json!({ "name": machine::CABLE, "up": up })).map(drop)
     }
 
-    /// Sends the order to QEMU, which reads it at the next reset of the machine; `None` when the
-    /// order is in force already.
+    /// Sends the boot order to QEMU, which reads the order at the next reset of the machine.
+    /// Returns `None` when QEMU already has this order.
     pub(super) fn post_order(
         &self,
         qmp: &Qmp,

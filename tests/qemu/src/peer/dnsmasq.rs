@@ -12,8 +12,8 @@ pub struct Dnsmasq {
 }
 
 impl Dnsmasq {
-    /// A DHCP server for `pool`, authoritative, which is also router and DNS server for its
-    /// clients. It has no lease file: its leases are lost when it ends.
+    /// An authoritative DHCP server for `pool`, which is also the router of its clients. It has no
+    /// lease file: its leases are lost when it ends.
     pub fn new(pool: Pool) -> Self {
         let Pool { first, last } = pool;
         let lines = [
@@ -34,7 +34,7 @@ impl Dnsmasq {
         Self { lines }
     }
 
-    /// Adds a line to its configuration file, for instance `dhcp-boot=undionly.kpxe`.
+    /// Adds a line to the configuration file, for instance `dhcp-boot=undionly.kpxe`.
     #[must_use]
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
@@ -47,11 +47,11 @@ impl Dnsmasq {
         self.line("enable-tftp").line(format!("tftp-root={}", folder.display()))
     }
 
-    /// Starts it on `host` and waits until it serves; its configuration and log go to
+    /// Starts dnsmasq on `host` and waits until it serves. Configuration and log go to
     /// `dir/NAME.conf` and `dir/NAME.log`.
     ///
     /// # Errors
-    /// It is not installed, or its configuration is wrong.
+    /// dnsmasq is not installed, or the configuration is invalid.
     pub fn start(&self, host: &Host, dir: &Path, name: &str) -> Result<BoxProcess, Error> {
         let file = dir.join(format!("{name}.conf"));
         std::fs::write(&file, self.lines.join("\n") + "\n").map_err(Error::path("write", &file))?;

@@ -7,11 +7,11 @@ use serde_json::json;
 use super::{Pool, wait_for_log};
 use crate::{BoxProcess, BoxProgram, Error, Host};
 
-/// Starts Kea on `host` as DHCP server for `pool`, with leases in memory, and waits until it
-/// serves; its configuration and log go to `dir/kea.conf` and `dir/kea.log`.
+/// Starts Kea on `host` as DHCP server for `pool`, with leases in memory, and waits until Kea
+/// serves. Configuration and log go to `dir/kea.conf` and `dir/kea.log`.
 ///
 /// # Errors
-/// It is not installed, or does not start.
+/// Kea is not installed, or does not start.
 pub fn start(host: &Host, dir: &Path, pool: Pool) -> Result<BoxProcess, Error> {
     let Pool { first, last } = pool;
     let [a, b, c, _] = first.octets();
@@ -34,7 +34,7 @@ pub fn start(host: &Host, dir: &Path, pool: Pool) -> Result<BoxProcess, Error> {
     std::fs::write(&file, config.to_string()).map_err(Error::path("write", &file))?;
     let program = BoxProgram::new("kea-dhcp4", dir.join("kea.log"))
         .args(["-c".as_ref(), file.as_os_str()])
-        // Run without its systemd service, it would need folders that only root's packages create.
+        // By default, Kea uses folders that only its systemd service creates.
         .env("KEA_PIDFILE_DIR", dir)
         .env("KEA_LOCKFILE_DIR", "none");
     let mut process = host.spawn(program)?;

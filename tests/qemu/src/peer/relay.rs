@@ -6,7 +6,7 @@ use super::wait_for_log;
 use crate::config::Segment;
 use crate::{BOX_ADDRESS, BoxProcess, BoxProgram, Error, Host, Rack, children};
 
-/// A router between the segments that relays DHCP to the box; ended when dropped.
+/// A router between the segments that relays DHCP to the box. Dropping it ends the relay agent.
 #[derive(Debug)]
 pub struct Relay {
     /// The router: 10.77.0.254 and 10.78.0.1.
@@ -15,9 +15,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Its address on the far segment: the router there, and the `giaddr` of relayed messages.
+    /// Address of the relay on the far segment: the segment's router, and the `giaddr` of relayed
+    /// messages.
     pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
-    /// Its address on the box's segment.
+    /// Address of the relay on the box's segment.
     pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 254);
 
     /// Connects the two segments of `rack` and gives the box a route to the far segment.

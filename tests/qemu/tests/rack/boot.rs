@@ -14,7 +14,8 @@ const REBOOT: [u8; 6] = [0xba, 0xf9, 0x0c, 0xb0, 0x06, 0xee];
 /// `mov dx, 0x604; mov ax, 0x2000; out dx, ax`: ACPI's soft off, where SeaBIOS puts q35's PM1.
 const SWITCH_OFF: [u8; 7] = [0xba, 0x04, 0x06, 0xb8, 0x00, 0x20, 0xef];
 
-/// A disk whose boot record prints `DISK` to the first serial port, does `then`, and stops.
+/// A disk whose boot record prints `DISK` to the first serial port, executes the machine code
+/// `then`, and halts.
 ///
 /// `mov dx, 0x3f8`, then for each letter `mov al, LETTER; out dx, al`; at the end `hlt; jmp $-1`.
 fn boot_record(then: &[u8]) -> Vec<u8> {
@@ -55,7 +56,7 @@ fn bios_boots_the_network_once_and_then_its_disk_again() {
     let (_, mark) = nuc.serial().wait_for_after(Mark::START, "^DISK$", LONG).expect("disk");
     assert_eq!(discovers(&rack, nuc.mac(), start), 0, "disk first means no network boot");
 
-    // While it runs: the next boot, after a reset, is from the network.
+    // With the machine on: the next boot, after a reset, is from the network.
     ipmi(&["chassis", "bootdev", "pxe"]);
     ipmi(&["chassis", "power", "reset"]);
     qemu::poll("a DHCPDISCOVER", LONG, || (discovers(&rack, nuc.mac(), start) > 0).then_some(()))
@@ -68,7 +69,7 @@ fn bios_boots_the_network_once_and_then_its_disk_again() {
     let (_, mark) = nuc.serial().wait_for_after(mark, "^DISK$", LONG).expect("disk again");
     assert_eq!(discovers(&rack, nuc.mac(), reset), 0, "the override was for one boot");
 
-    // While it is off, the same override applies.
+    // With the machine off: the same override applies.
     ipmi(&["chassis", "power", "off"]);
     ipmi(&["chassis", "bootdev", "pxe"]);
     let on = SystemTime::now();

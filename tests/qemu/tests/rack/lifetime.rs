@@ -127,7 +127,8 @@ fn a_stale_rack_is_swept_and_a_living_one_is_not() {
     let foreign = &format!("/var/tmp/tinbox-rack/keep-{}", std::process::id());
     fs::create_dir_all(foreign).expect("make a foreign folder");
 
-    // Another test's rack may have removed it at the same moment: only the result counts.
+    // Another test's rack may have removed the stale rack at the same moment: only the result
+    // counts.
     qemu::sweep_leftovers().expect("sweep");
     assert_eq!(traces(&stale), [""; 0]);
     assert!(!inside.wait().expect("reap").success(), "killed");

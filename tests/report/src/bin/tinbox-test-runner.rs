@@ -1,8 +1,9 @@
 //! Runs one test for cargo-nextest and records the CPU time of everything that the test started:
 //! `tinbox-test-runner PROGRAM ARGUMENT…`, with `TINBOX_CPU_LOG` naming the log.
 //!
-//! A process that outlives its parent is adopted, so that emulated machines are counted too. One
-//! that still runs when the test ends is neither waited for nor counted.
+//! A process that outlives its parent becomes a child of this program (`PR_SET_CHILD_SUBREAPER`),
+//! so that emulated machines are counted too. A process that still runs when the test ends is
+//! neither waited for nor counted.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;

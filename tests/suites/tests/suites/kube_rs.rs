@@ -72,7 +72,7 @@ fn a_reflector_lives_through_restarts() -> Result<()> {
         last
     });
     for restart in 0..RESTARTS {
-        // Another number each time, so that a kill falls before, in and after a write.
+        // A different number of writes each time, so that kills fall before, in and after a write.
         await_writes(&written, 3 + restart * 7 % 11)
             .with_context(|| format!("after {restart} restarts, by {:?}", child.0.try_wait()))?;
         tinboxd.restart()?;

@@ -9,7 +9,7 @@ use stdx::testing::{PATIENCE, Wait};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
-/// Set in the namespace.
+/// Environment variable that is set inside the namespace.
 const INSIDE: &str = "TINBOX_NTP_INSIDE";
 /// Loopback addresses of two machines; chrony answers at the second one.
 const NAMESPACE: &str = r#"
@@ -24,7 +24,7 @@ printf '%s\n' 'local stratum 5' 'allow' 'bindaddress 10.9.0.2' 'cmdport 0' \
 chronyd -d -x -u root -f $folder/chrony.conf 2>&1 &
 "$0" --exact "$1" --nocapture
 "#;
-/// Seconds by which chrony may find its own clock wrong.
+/// Maximum clock error in seconds that chrony may report: both sides read the same clock.
 const SAME_CLOCK: f64 = 0.5;
 /// Rounding of the protocol's fractions and of the clock's steps.
 const ROUNDING: Duration = Duration::from_millis(1);
@@ -42,7 +42,7 @@ fn inside(test: &str, there: impl AsyncFnOnce()) {
 fn chrony_tells_the_time() {
     inside("chrony_tells_the_time", async || {
         let chrony = SocketAddr::from(([10, 9, 0, 2], ntp::PORT));
-        // It may not listen yet.
+        // chrony may not listen yet.
         let wait = Wait::new("chrony's answer");
         let (sample, took) = loop {
             let begun = Instant::now();
@@ -52,8 +52,8 @@ fn chrony_tells_the_time() {
             }
         };
         assert_eq!(sample.report.stratum, 5);
-        // Both sides read one clock, so the error is at most half of the way there and back
-        // (RFC 5905 section 8), however long a busy machine makes that.
+        // Both sides read one clock, so the error is at most half of the round-trip delay (RFC 5905
+        // section 8), even if a busy machine makes the delay long.
         assert!(sample.delay <= took + ROUNDING, "{:?} in {took:?}", sample.delay);
         assert!(sample.offset.abs() <= sample.delay / 2 + ROUNDING, "{}", sample.offset);
     });
@@ -73,11 +73,12 @@ fn chrony_gets_the_time() {
         let (sender, state) = watch::channel(ClockState::Synced(report));
         let socket = UdpSocket::bind(("10.9.0.1", ntp::PORT)).await.unwrap();
         tokio::spawn(serve(socket, state));
-        // A busy machine makes a single reading wrong, a wrong answer makes all of them wrong.
+        // A busy machine makes a single reading wrong; a wrong answer of the server makes all
+        // readings wrong.
         let wait = Wait::new("chrony to find its clock right");
         loop {
             let words = tokio::task::spawn_blocking(|| chrony_query(PATIENCE)).await.unwrap();
-            // `chronyd -Q` sets no clock and says by how much it would.
+            // `chronyd -Q` does not set the clock; it prints the correction that it would make.
             let wrong = words.split_once("System clock wrong by ").expect(&words).1;
             let seconds: f64 = wrong.split_whitespace().next().unwrap().parse().unwrap();
             if seconds.abs() < SAME_CLOCK {
@@ -87,8 +88,8 @@ fn chrony_gets_the_time() {
             tokio::time::sleep(wait.pause()).await;
         }
 
-        // A box on its battery, and one that got the time ten days ago.
-        // A box on its battery, and one whose clock was not set for ten days.
+        // A box whose clock was never set from a server, and one whose clock was last set ten days
+        // ago.
         let ten_days = Timestamp(Timestamp::now().0 - (864_000 << 32));
         let old = ServerReport { at: ten_days, ..report };
         for alone in [ClockState::Holdover(None), ClockState::Holdover(Some(old))] {
@@ -103,14 +104,14 @@ fn chrony_gets_the_time() {
     });
 }
 
-/// Time for chrony to believe what it must not.
+/// Time in which chrony could accept a clock that it must reject.
 const GUESS: Duration = Duration::from_secs(8);
 
-/// Chrony's report of the box's time within `limit`.
+/// Returns what chrony prints about the box's time; chrony ends after `limit` at the latest.
 fn chrony_query(limit: Duration) -> String {
     let mut chrony = Command::new("chronyd");
     chrony.args(["-Q", "-t", &limit.as_secs().to_string(), "-u", "root"]);
-    // At its end it deletes its file.
+    // chrony deletes its PID file when it ends.
     let folder = tempfile::tempdir().expect("a folder");
     let pid = format!("pidfile {}", folder.path().join("pid").display());
     chrony.args(["server 10.9.0.1 iburst", "cmdport 0", &pid]);

@@ -1,4 +1,5 @@
-//! The box's network code beside real programs, in one binary, so that it is linked once.
+//! The box's network code with real programs as peers, in one binary, so that the code is linked
+//! once.
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 

@@ -14,7 +14,7 @@ use stdx::testing::Wait;
 
 /// Environment variable that is set inside the namespace.
 const INSIDE: &str = "TINBOX_NET_INSIDE";
-/// Environment variable with an address that the switch uses too.
+/// Environment variable with an address that another machine, the switch, also uses.
 const TAKEN: &str = "TINBOX_NET_TAKEN";
 /// Environment variable with the lease time in the syntax of dnsmasq, at least 2 minutes.
 const LEASE: &str = "TINBOX_NET_LEASE";
@@ -72,7 +72,8 @@ fn wanted(addressing: Addressing) -> InterfaceConfig {
     InterfaceConfig { interface: InterfaceSelector::Mac(mac), vlan: None, addressing, caller }
 }
 
-/// The server dies, and the lease of two minutes ends.
+/// Kills the DHCP server and waits for the end of the lease, two minutes: the address must then be
+/// gone.
 #[test]
 fn an_address_whose_lease_has_ended_is_given_up() {
     if std::env::var_os(INSIDE).is_some() {

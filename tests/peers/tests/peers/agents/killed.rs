@@ -27,7 +27,7 @@ fn apply(rack: &Rack, generation: Generation, name: &str) {
     rack.apply(name, &[json!({ "name": "one", "worker": id, "actions": actions })]);
 }
 
-/// Lets both actions continue and waits for the end; returns the number of begins and ends of each.
+/// Lets both actions continue, and waits until the workflow has succeeded.
 fn finish(rack: &Rack, name: &str) {
     rack.go(&format!("{name}-1"));
     rack.go(&format!("{name}-2"));
@@ -163,8 +163,8 @@ fn unreported(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("unreported", &ONCE));
 }
 
-/// Kills both after an action ended without a report: the result is lost, and the action is
-/// repeated.
+/// Kills the agent and the box after an action ended without a report: the result is lost, and the
+/// action is repeated.
 fn both(rack: &mut Rack, generation: Generation) {
     let agent = rack.agent(generation, generation.id());
     let id = generation.id();

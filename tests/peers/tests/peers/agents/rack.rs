@@ -35,7 +35,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Agent ID that it sends.
+    /// ID that the agent sends to the box.
     pub fn id(self) -> &'static str {
         match self {
             Self::Today => "today",
@@ -118,7 +118,7 @@ impl Rack {
         assert!(printed.success, "{printed:?}");
     }
 
-    /// Creates a Template of these tasks and a Workflow of it, both with this name.
+    /// Creates a Template of these tasks and a Workflow of this Template, both with this name.
     pub fn apply(&self, name: &str, tasks: &[Value]) {
         let template = json!({
             "version": "0.1",

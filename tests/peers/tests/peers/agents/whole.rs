@@ -71,7 +71,7 @@ fn check_spec(generation: Generation, rack: &Rack, container: &Value) {
     assert_eq!(config["Image"], rack.image);
     assert_eq!(config["Cmd"], json!(["one", "two words", "--three=\"3\""]));
     assert_eq!(config["Entrypoint"], json!(["/bin/act"]));
-    // Sorted by key, the action's before the task's.
+    // Sorted by key; a value of the action overrides the value of the task.
     let environment =
         json!(["BOTH=the action's", "HOLD=1", "LONG=a=b c\td", "NAME=first", "TASK=1"]);
     assert_eq!(config["Env"], environment);
@@ -109,8 +109,8 @@ pub fn failures(generation: Generation) {
     let mut slow = holding(&rack, "slow");
     slow["timeout"] = json!(2);
     rack.apply("slow", &one(json!([slow, act(&rack, "never")])));
-    // An older worker reports whichever error comes first: the timeout, or the engine's error about
-    // it.
+    // An older worker reports the error that comes first: the timeout, or the engine's error about
+    // the timeout.
     let ends: &[&str] = match generation {
         Generation::Today => &["TIMEOUT"],
         Generation::Older => &["TIMEOUT", "FAILED"],

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// Client time that passes after the simulator has answered all requests.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Client time that passes in four times as much real time.
+/// Client time of one step of [`slowed`]; the step takes four times as much real time.
 const SLOW_STEP: Duration = Duration::from_millis(25);
 
 /// Stops the clock of a runtime that was started paused, until the sender is dropped: tokio
@@ -63,8 +63,9 @@ pub async fn until(mut holds: impl FnMut() -> bool) {
 }
 
 /// Returns once the simulator has answered all that this runtime has sent, and this runtime has
-/// read the answers. The simulator pauses when its socket is empty. Answers sent before the first
-/// two pauses are read by the look after them; a request that they cause arrives before two more.
+/// read the answers. The simulator counts a pause when its socket is empty. After two pauses all
+/// earlier answers are sent, and the runtime reads them during the next sleep. A request that such
+/// an answer causes arrives before the next two pauses; the loop then begins again.
 async fn settled(sim: &BmcSim) {
     loop {
         let received = sim.traffic().received;

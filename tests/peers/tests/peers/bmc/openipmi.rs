@@ -157,8 +157,8 @@ async fn the_suite_is_found_without_the_question_being_answered() {
     let sim = IpmiSim::start().unwrap();
     let driver = registry::open(sim.endpoint(None));
     let start = Instant::now();
-    // The client waits 1.2 s for the list, asking twice; ipmitool waits 10 s. Suite 17 is then
-    // refused and 3 taken without any wait.
+    // The client waits 1.2 s for the list, with two requests; ipmitool waits 10 s. Suite 17 is then
+    // refused and 3 accepted without any wait.
     let list = async {
         sleep(Duration::from_millis(1250)).await;
         clock::stop()

@@ -41,8 +41,8 @@ fn datagrams(socket: &UdpSocket) -> Vec<Vec<u8>> {
     std::iter::from_fn(next).collect()
 }
 
-/// Request of a datagram: its authentication type, its payload type, then the algorithm of the
-/// proposed suite.
+/// Name of the request in a datagram, by its authentication type, its payload type, and the
+/// algorithm of the proposed suite.
 fn kind(datagram: &[u8]) -> &'static str {
     match (datagram[4], datagram[5], datagram.get(28)) {
         (0, ..) => "list",

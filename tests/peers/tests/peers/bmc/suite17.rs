@@ -1,5 +1,5 @@
-//! Tests against a BMC in software that supports cipher suite 17. First `ipmitool` checks the BMC;
-//! then our client uses it, with and without faults.
+//! Tests against the simulated BMC, which supports cipher suite 17. First `ipmitool` checks the
+//! BMC; then our client uses it, with and without faults.
 
 use std::time::Duration;
 

@@ -28,7 +28,8 @@ pub struct Difference {
     pub why: String,
 }
 
-/// Adds the difference of one version, to an equal one of another version where there is one.
+/// Adds the difference of one version of kubectl. If another version has an equal difference, only
+/// adds the version to that entry.
 pub fn add(
     found: &mut Vec<Difference>,
     script: &str,
@@ -63,7 +64,7 @@ fn lines(said: &Said) -> Vec<String> {
     out.chain(err).chain(status).collect()
 }
 
-/// The lines between the first and the last that differ, as cells of a table.
+/// Returns the lines from the first to the last that differ, as cells of a table.
 fn apart(real: &[String], ours: &[String]) -> (String, String) {
     let same = |pair: &(&String, &String)| pair.0 == pair.1;
     let head = real.iter().zip(ours).take_while(same).count();
@@ -94,11 +95,11 @@ pub struct List<'a> {
 }
 
 impl List<'_> {
-    /// Compares the differences of some versions with the rows for these versions; with `UPDATE`
-    /// it rewrites the list.
+    /// Compares the differences of some versions with the rows for these versions. With `UPDATE`,
+    /// rewrites the list instead.
     ///
     /// # Panics
-    /// When a difference is not listed, is listed without a reason, or is listed and gone.
+    /// A difference is not listed or has no reason, or a listed difference no longer exists.
     pub fn settle(
         &self,
         found: &[Difference],

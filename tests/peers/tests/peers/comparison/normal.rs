@@ -35,7 +35,7 @@ const RULES: [(&str, &str); 14] = [
 ];
 
 impl Normal {
-    /// For a run with the server at `url` in the folder `work`.
+    /// Creates the replacements for a run with the server at `url` in the folder `work`.
     pub fn new(url: &str, work: &Path) -> Self {
         let host = url.trim_start_matches("https://");
         let names = vec![

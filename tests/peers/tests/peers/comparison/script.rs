@@ -1,4 +1,4 @@
-//! Scripts of steps: commands for bash that use `kubectl`, and what they printed.
+//! Scripts of steps: commands for bash that use `kubectl`, and their outputs.
 //!
 //! ```text
 //! # A remark.
@@ -150,7 +150,7 @@ impl Script {
         assert!(set.unwrap().success);
     }
 
-    /// Commands and what they printed, for people.
+    /// Returns the commands with their outputs, as text for a person.
     pub fn render(&self, transcript: &Transcript) -> String {
         let pairs = self.steps.iter().zip(transcript);
         let render = |(step, said): (&Step, &Said)| {

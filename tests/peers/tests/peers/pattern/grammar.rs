@@ -48,7 +48,7 @@ pub struct Grammar {
 }
 
 impl Grammar {
-    /// All the cases of a seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self { random: Random(seed), exists: true }
     }

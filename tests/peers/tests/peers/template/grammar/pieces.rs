@@ -99,7 +99,7 @@ const HIDDEN: [&str; 6] = [
 ];
 const PASSWORDS: [&str; 3] = ["secret", "a key that is longer than thirty-two bytes is cut", ""];
 impl Grammar {
-    /// Actions around a version, a URL, a pattern or a cipher.
+    /// A random action with a version, a URL, a pattern or a cipher.
     pub(super) fn special(&mut self) -> String {
         match self.random.below(8) {
             0 | 1 => self.about_version(),
