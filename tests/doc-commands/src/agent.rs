@@ -1,4 +1,5 @@
-//! An agent of a machine that is not there: it takes every action and reports its end.
+//! An agent of a machine that does not exist: it accepts every action, does nothing, and reports
+//! the end of the action.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -25,8 +26,8 @@ pub enum Manner {
     Hold,
 }
 
-/// A running agent, which takes no more actions when dropped. The box has
-/// `[agents] permissive = true`.
+/// A running agent, which takes no more actions when dropped. The box must be open for agents
+/// without a token: `permissive = true` in `[agents]`.
 #[derive(Debug)]
 pub struct Agent(Arc<Shared>);
 

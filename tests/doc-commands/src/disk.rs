@@ -1,4 +1,4 @@
-//! A disk at which a person flashes the box: a loop device over a sparse file.
+//! A disk to which a person flashes the box: a loop device over a sparse file.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,8 +24,8 @@ impl Disk {
         &self.0
     }
 
-    /// Proof of the disk that `box flash` asks for: a loop device has no serial number, so the end
-    /// of its name.
+    /// Text that confirms the disk in the prompt of `box flash`: the end of the device's name,
+    /// because a loop device has no serial number.
     pub fn proof(&self) -> &str {
         &self.0[self.0.len() - 4..]
     }

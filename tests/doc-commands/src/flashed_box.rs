@@ -44,7 +44,7 @@ pub struct FlashedBox {
 pub struct ClaimDetails {
     /// Code that claims the box.
     pub code: String,
-    /// Pin of its certificate.
+    /// Pin of the box's certificate.
     pub pin: String,
 }
 
@@ -110,7 +110,7 @@ impl FlashedBox {
 
     /// Puts the published image where the pages have it: packed, with its block map.
     ///
-    /// The programs are where `make build` puts them.
+    /// Also makes `target/programs`, where `make build` puts the programs.
     pub fn publish_image(&self) {
         fs::create_dir_all(self.folder().join("target")).unwrap();
         let programs = program("tinbox").parent().unwrap().to_owned();
@@ -125,9 +125,9 @@ impl FlashedBox {
         run(pack.arg(folder.join(name).with_added_extension("xz"))).unwrap();
     }
 
-    /// Serves Debian's image at `http://10.77.0.250:8099/`, in place of Debian's own server. That
-    /// address is beside the machines, so they fetch the image themselves: the box's cache is as
-    /// small as its disk here.
+    /// Serves Debian's image at `http://10.77.0.250:8099/`, in place of Debian's own server. This
+    /// address is in the machines' network, so the machines fetch the image without the box's
+    /// cache: the cache is too small on this disk.
     pub fn publish_debian(&mut self) {
         let host = self.rack.add_host("publisher", &[(Segment::Near, [10, 77, 0, 250].into())]);
         let log = self.rack.dir().join("publisher.log");
@@ -211,7 +211,7 @@ impl FlashedBox {
         assert!(claim.status.success(), "{claim:?}");
     }
 
-    /// Waits until the API answers the owner.
+    /// Waits until `tinbox hardware list` with the owner's kubeconfig succeeds.
     pub fn wait_until_ready(&self) {
         let list = || run(self.tinbox().args(["hardware", "list"])).ok();
         poll("the box to answer", PATIENCE, list).unwrap();

@@ -4,8 +4,8 @@
 //! A [`Walk`] takes the commands of a page in their order. A fixture is the world that the page
 //! assumes: a box, files, typed answers, and replacements of values that differ for each person.
 //!
-//! Never: changes a command but by a declared replacement, or skips one. The list of commands that
-//! no test runs is `docs::typed_lines::NOT_RUN`.
+//! Never: changes a command except by a declared replacement, or skips a command. The list of
+//! commands that no test runs is `docs::typed_lines::NOT_RUN`.
 //!
 //! Enter at [`Walk::through`]; [`LinuxBox`] and [`FlashedBox`] are the boxes.
 

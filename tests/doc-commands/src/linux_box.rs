@@ -15,7 +15,7 @@ use crate::{Agent, Terminal};
 
 /// Address of the box on the machines' network, `eth1`.
 const ADDRESS: &str = "10.77.0.1";
-/// Configuration with one network, for pages that show none.
+/// Configuration with one network, for pages that show no configuration.
 pub const RESERVED: &str = "[network]\n\
     interface = \"eth1\"\n\
     address = \"10.77.0.1/24\"\n\
@@ -70,7 +70,7 @@ impl LinuxBox {
         self
     }
 
-    /// Starts the line of a page that runs the box.
+    /// Starts the box by this line of a page, in the box's folder.
     pub fn serve(&mut self, line: &str) {
         let log = self.rack.dir().join("tinboxd.log");
         let folder = self.folder().display().to_string();

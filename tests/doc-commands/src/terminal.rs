@@ -15,13 +15,14 @@ use qemu::Host;
 
 /// Time limit of a command.
 const LIMIT: Duration = Duration::from_secs(900);
-/// Pieces of output in the queue; the reader then waits.
+/// Maximum number of pieces of output in the queue; the reader waits while the queue is full.
 const PIECES: usize = 64;
 /// Key code of Control-C.
 const CONTROL_C: &[u8] = b"\x03";
 /// Program in place of `sudo`: the tests are root, and sudo sets variables in front of a command.
 const SUDO: &str = "#!/bin/sh\nexec env \"$@\"\n";
-/// Editor: puts the file `new` of the home into the edited file, or else sets a network's mode.
+/// Program in place of an editor: replaces the text of the edited file by that of `~/new`. Without
+/// the file `~/new`, sets a network's mode to `reserved`.
 const EDITOR: &str = "#!/bin/sh\n\
     if [ -e \"$HOME/new\" ]; then cat \"$HOME/new\" >\"$1\"; \
     else sed -i 's/mode: .*/mode: reserved/' \"$1\"; fi\n";

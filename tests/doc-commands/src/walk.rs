@@ -32,7 +32,7 @@ impl Walk {
         &mut self.terminal
     }
 
-    /// Replaces a text in all later commands: a value that is another for each person.
+    /// Replaces a text in all later commands: a value that differs for each person.
     pub fn replace(&mut self, text: &str, by: &str) {
         self.replacements.retain(|it| it.text != text);
         let (text, by) = (text.to_owned(), by.to_owned());
@@ -58,15 +58,15 @@ impl Walk {
         assert!(ended.output.contains(shown), "{page}:{number}: `{line}`: {}", ended.output);
     }
 
-    /// Runs the commands before the first one that begins with `start`, and returns that one, which
-    /// runs until the end of the walk.
+    /// Runs the commands before the first one that begins with `start`. Returns that command for
+    /// the caller, which runs it until the end of the walk.
     pub fn server(&mut self, start: &str) -> String {
         self.until(start);
         let typed = self.lines.pop_front().unwrap();
         self.replaced(&typed.text)
     }
 
-    /// Runs the other commands.
+    /// Runs the remaining commands, and checks that each replacement was used.
     pub fn end(mut self) {
         while let Some(typed) = self.lines.pop_front() {
             self.run(&typed);
@@ -94,7 +94,7 @@ impl Walk {
     }
 }
 
-/// Returns block number `number` (from 0) of a page in that language.
+/// Returns the text of code block `number` (from 0) among a page's code blocks in `language`.
 pub fn block(path: &str, language: &str, number: usize) -> String {
     let text = std::fs::read_to_string(root().join(path)).unwrap();
     let of_language = blocks(&text).into_iter().filter(|it| it.language == language);

@@ -51,7 +51,7 @@ const DEVICES: &str = "devices";
 /// Program that simulates the machine.
 const PROGRAM: &str = "contained-box";
 
-/// A command to the machine, as a line of its standard input.
+/// A command to the program that simulates the machine, as a line of standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Cut the power now.

@@ -24,7 +24,7 @@ pub mod steps;
 /// A developer's image of this checkout.
 #[derive(Debug)]
 pub struct Image {
-    /// The disk image; `.bmap` behind its name is its block map.
+    /// The disk image. The file with `.bmap` added to this name is the block map.
     pub path: PathBuf,
 }
 
@@ -91,7 +91,7 @@ pub const STARTING: &str = "tinbox: starting slot ([ab])";
 /// Timeout of a start: firmware, loader and kernel, emulated and in parallel with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Boots a copy of `image`; returns the first line of its first process.
+/// Boots a copy of `image`; returns the console line that reports the box as ready.
 ///
 /// # Errors
 /// The image does not come up in [`PATIENCE`]; with the console output.

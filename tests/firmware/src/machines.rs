@@ -19,7 +19,7 @@ pub trait RunningBox {
     fn cut(self) -> Result<(), Error>;
 }
 
-/// A machine without a disk.
+/// A machine that can start a box from any disk.
 pub trait Machine {
     /// The type of the machine while it is on.
     type Running: RunningBox;
@@ -34,7 +34,7 @@ pub trait Machine {
 /// A machine that QEMU emulates, on a rack's near cable.
 #[derive(Debug)]
 pub struct Emulated<'a> {
-    /// Rack whose near cable it is on.
+    /// Rack whose near cable the machine is connected to.
     pub rack: &'a Rack,
     /// Bus of the disk.
     pub bus: Bus,

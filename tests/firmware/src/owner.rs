@@ -50,13 +50,15 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 impl<'a> Owner<'a> {
-    /// Claims the box at `address` for `host`, with only the data of its serial console. The API
-    /// refuses requests before, and lists machines after.
+    /// Claims the box at `address` for `host`, with only the code and the pin from its serial
+    /// console. Checks that the API refuses requests before the claim, and lists machines after the
+    /// claim.
     pub fn claims(host: &'a Host, address: &str, serial: &Serial, folder: &Path) -> Self {
         Self::claims_again(host, address, (serial, Mark::START), folder)
     }
 
-    /// Claims the box with console output after the mark.
+    /// Claims the box as [`Owner::claims`] does, but with console output after the mark `since`
+    /// only.
     pub fn claims_again(
         host: &'a Host,
         address: &str,

@@ -18,7 +18,7 @@ const SUPERBLOCK: (usize, u64) = (1024, 1024);
 /// Offset of the second group, which begins with copies of superblock and group descriptors.
 const SECOND_GROUP: u64 = 128 << 20;
 
-/// Overwrites only the superblock.
+/// Overwrites only the first superblock, not its copies.
 ///
 /// # Errors
 /// The disk cannot be written.
@@ -26,7 +26,7 @@ pub fn lose_superblock(disk: &Path) -> io::Result<()> {
     overwrite(disk, SUPERBLOCK.1, SUPERBLOCK.0)
 }
 
-/// Overwrites the first part, and the same length of its copies.
+/// Overwrites the first 4 MiB of the volume, and 4 MiB at the copies in the second group.
 ///
 /// # Errors
 /// The disk cannot be written.

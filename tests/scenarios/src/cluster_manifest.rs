@@ -1,14 +1,14 @@
-//! YAML of an owner for a cluster with one control-plane machine.
+//! Manifest that an owner writes for a cluster with one control-plane machine.
 
 use std::fmt::Write as _;
 
-/// Kubernetes version of its machines.
+/// Kubernetes version of the cluster's machines.
 pub const KUBERNETES: &str = "v1.35.3";
 
 /// Installation method of a cluster's machines.
 #[derive(Debug, Clone, Copy)]
 pub enum Install<'a> {
-    /// A template of the owner's own.
+    /// Text of a template that the owner has written.
     Template(&'a str),
     /// The provider's template, with images of a registry, `host/folder`: the provider requests
     /// `debian-12:<version of Kubernetes>.gz` there.
@@ -20,9 +20,10 @@ pub enum Install<'a> {
 pub struct ClusterManifest<'a> {
     /// Name of the cluster, and of the objects that belong to it.
     pub name: &'a str,
-    /// Installation method of its machines.
+    /// Installation method of the cluster's machines.
     pub install: Install<'a>,
-    /// Command before kubeadm at the machine's first boot; `PROVIDER_ID` in it is replaced.
+    /// Command before kubeadm at the machine's first boot; the provider replaces `PROVIDER_ID` by
+    /// the machine's ID.
     pub command: &'a str,
     /// Label that the Hardware must have, as `key: value`.
     pub hardware_label: &'a str,

@@ -88,7 +88,7 @@ impl ImageRegistry {
         Ok(())
     }
 
-    /// The requests that it received, one per line.
+    /// Requests that the registry received, one per line.
     ///
     /// # Errors
     /// Its log cannot be read.

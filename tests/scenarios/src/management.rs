@@ -3,8 +3,8 @@
 //! plane), and Cluster API Provider Tinkerbell. The provider uses the box as its external
 //! Tinkerbell.
 //!
-//! All run in the box's namespace of the rack, on addresses of its own loopback. Only the provider
-//! connects to the box, over TLS at the box's address in the rack.
+//! All programs run in the box's network namespace in the rack, on loopback addresses. Only the
+//! provider connects to the box, over TLS at the box's address in the rack.
 
 mod components;
 mod programs;
@@ -31,9 +31,9 @@ const MANAGERS: [(&str, Ports); 3] = [
     ("bootstrap", Ports { webhooks: 9353, health: 9350, metrics: 9351 }),
     ("control-plane", Ports { webhooks: 9363, health: 9360, metrics: 9361 }),
 ];
-/// Ports of the provider. It reads its flags for the webhooks' port and certificates but does not
-/// use them (v0.7.0, main.go): the port is controller-runtime's, and so is the folder under
-/// `TMPDIR`.
+/// Ports of the provider. The provider does not use its own flags for the webhooks' port and
+/// certificates (v0.7.0, main.go). The port and the folder under `TMPDIR` are the defaults of
+/// controller-runtime.
 const PROVIDER: Ports = Ports { webhooks: 9443, health: 9440, metrics: 9441 };
 /// Folder of the webhooks' certificates, under `TMPDIR`.
 const CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
@@ -182,10 +182,11 @@ impl Management {
         serde_json::from_str(&text).map(Some).context("kubectl printed no JSON")
     }
 
-    /// The only `TinkerbellMachine` of a cluster, whose name the control plane chooses.
+    /// Waits for the only `TinkerbellMachine` of a cluster, and returns its name, which the control
+    /// plane chooses.
     ///
     /// # Errors
-    /// There is none in time.
+    /// The cluster has no machine in time.
     pub fn machine_of(&self, cluster: &str, within: Duration) -> anyhow::Result<String> {
         let label = format!("cluster.x-k8s.io/cluster-name={cluster}");
         let path = "jsonpath={.items[*].metadata.name}";

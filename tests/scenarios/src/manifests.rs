@@ -1,4 +1,4 @@
-//! YAML of an owner for the virtual NUCs.
+//! Manifests that an owner writes for the virtual NUCs.
 
 use std::fmt::Write as _;
 
@@ -120,7 +120,7 @@ pub const CLOUD_INIT: &[TemplateFile] = &[
     },
 ];
 
-/// File that configures the small system for the box.
+/// File with the URL of the box's metadata service, for the small system.
 pub const METADATA_URL: &[TemplateFile] = &[TemplateFile {
     action: "name-the-metadata-service",
     path: "/etc/metadata_url",

@@ -31,7 +31,8 @@ impl Screen {
         Self { live: std::io::stdout().is_terminal(), bars: Mutex::default() }
     }
 
-    /// Runs a command and shows its output as lines of `name`; a percentage moves its bar.
+    /// Runs a command and shows each line of its output after `name` and `mark`. On a terminal, a
+    /// line with a percentage moves the progress bar of `name` instead.
     ///
     /// # Errors
     /// It cannot be run, or fails.

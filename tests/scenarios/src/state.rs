@@ -29,13 +29,13 @@ impl WorkflowView {
             .collect()
     }
 
-    /// The state of one action.
+    /// State of one action; empty if the workflow has no such action.
     pub fn action(&self, name: &str) -> String {
         let found = self.actions().into_iter().find(|(known, _, _)| known == name);
         found.map_or_else(String::new, |(_, state, _)| state)
     }
 
-    /// The message of one action.
+    /// Message of one action; empty if the workflow has no such action.
     pub fn message(&self, name: &str) -> String {
         let found = self.actions().into_iter().find(|(known, _, _)| known == name);
         found.map_or_else(String::new, |(_, _, message)| message)

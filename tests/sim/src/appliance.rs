@@ -1,6 +1,6 @@
 //! The simulated box: the real DHCP engine and the real table of TFTP transfers, with a store that
 //! can fail and a process that can be killed. [`Errand`]s replace the sockets of `dhcp::Service`
-//! and `tftp::serve`: take a batch, decide, commit, then send.
+//! and `tftp::serve`. As in the service, the order is: take a batch, decide, commit, send.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -32,7 +32,8 @@ const MAX_QUESTIONS: usize = 1024;
 /// Virtual time that the box needs to handle one datagram, in microseconds.
 const DATAGRAM_COST: Moment = 20;
 
-/// A DHCP datagram, at port 67 or from a client at port 4011.
+/// A DHCP datagram, with the client's address if the datagram was sent to port 4011; `None` for
+/// port 67.
 pub type Datagram = (Rc<[u8]>, Option<SocketAddrV4>);
 
 /// Requests of the box to the simulation.
@@ -67,7 +68,7 @@ struct Running {
     questions: usize,
     uncommitted: Vec<Change>,
     failed_commits: u32,
-    /// A turn is scheduled or, with messages, a commit is under way.
+    /// True from the scheduling of a turn until the end of its commit.
     busy: bool,
     held: Vec<Outgoing>,
     transfer_timer: Option<Moment>,
@@ -92,7 +93,7 @@ pub struct Appliance {
     pub epoch: u32,
     /// Records of the rack that the box can read.
     pub rack: Rack,
-    /// Serving state of DHCP: closed while another DHCP server may be active.
+    /// Serving state of DHCP: closed, or only boot files, while another DHCP server may be active.
     pub gate: ServeMode,
     /// Maximum observed table sizes.
     pub peaks: Peaks,
@@ -162,7 +163,7 @@ impl Appliance {
         }
     }
 
-    /// Receives a DHCP datagram; returns false when the socket buffer is full.
+    /// Receives a DHCP datagram; returns false if the box is off or the socket buffer is full.
     pub fn datagram(&mut self, datagram: Datagram, now: Moment, errands: &mut Vec<Errand>) -> bool {
         let Some(running) = &mut self.running else { return false };
         if running.inbox.len() >= RECEIVE_BUFFER {
@@ -195,7 +196,8 @@ impl Appliance {
         }
     }
 
-    /// Takes the waiting datagrams, decides, and begins to commit or sends.
+    /// Handles one batch of waiting datagrams and all waiting probe results, checks the answers
+    /// against the rules, and schedules the end of the commit.
     pub fn turn(
         &mut self,
         ledger: &mut Ledger,
@@ -255,7 +257,8 @@ impl Appliance {
         self.measure()
     }
 
-    /// Ends the commit: the answers are sent.
+    /// Ends the commit and sends the answers; after a failed commit, only the answers that need no
+    /// commit.
     ///
     /// # Errors
     /// When an answer breaks a rule.

@@ -1,4 +1,4 @@
-//! Virtual time: a number that only events move.
+//! Virtual time: a number that only events increase.
 
 use std::time::{Duration, Instant};
 

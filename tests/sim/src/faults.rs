@@ -11,8 +11,8 @@ pub struct Faults {
     pub drop: f64,
     /// Packets that arrive twice, in percent.
     pub duplicate: f64,
-    /// Maximum extra delay of a packet, beyond the 100 µs that each packet needs. Other packets
-    /// overtake a delayed one: this causes the reordering.
+    /// Maximum extra delay of one packet in eight. Other packets overtake a delayed packet: this
+    /// causes the reordering.
     pub delay: Moment,
     /// Mean time between two kills of the box; 0: no kills.
     pub kill: Moment,

@@ -1,24 +1,24 @@
-//! A fleet under its workflows: the box's real store, index, workflow service and controllers, the
-//! real protocol and the real agent's loop. Thousands of machines run in one process on a virtual
-//! clock. Faults: connections are slow and break, writes of the store fail, management controllers
-//! fail, machines lose power or hang. The box is killed, its clock is changed, its disk is full,
-//! and name servers and controllers do not answer.
+//! A fleet of machines that run workflows: the box's real store, index, workflow service and
+//! controllers, the real protocol and the real agent's loop. Thousands of machines run in one
+//! process on a virtual clock. Faults: connections are slow and break, writes of the store fail,
+//! management controllers (BMCs) fail, machines lose power or hang. The box is killed, its clock is
+//! changed, its disk is full, and name servers and BMCs do not answer.
 //!
-//! Faults of the box and acts of owners are derived from the seed. The order of two events at the
-//! same instant is not: `tokio::select!` and `HashMap` use their own randomness. So delays of
-//! single messages differ, and with them the state of a machine when a fault hits it: the same seed
+//! Faults of the box and actions of owners are derived from the seed. The order of two events at
+//! the same instant is not: `tokio::select!` and `HashMap` use their own randomness. So the delays
+//! of single messages differ, and also the state of a machine at the time of a fault. The same seed
 //! gives the same faults, not the same run.
 //!
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
-//! [`direct()`] for a test that waits for a condition and then acts. Inside: `appliance` is one
-//! life of the box, `nuc` a machine with its management controller, `disk` the disk contents that
-//! survive power cuts. `owners` has the acts of people, `objects` the store with its faults, `link`
-//! the network, `ledger` the rules that must never be broken, `time` the product's threads under
+//! [`direct()`] for a test that waits for a condition and then acts. Inside: `appliance` is the box
+//! from a start to a kill, `nuc` a machine, `bmc` the BMCs, `disk` the disk contents that survive
+//! power cuts. `owners` has the actions of owners, `objects` the store with its faults, `link` the
+//! network, `ledger` the rules that must never be broken, `time` the product's threads under
 //! virtual time.
 //!
 //! Not modeled: the boot protocols (a machine that boots from the network reads its boot plan from
 //! the box's own directory), the bytes of images, TLS, and the definitions of the kinds in the
-//! store. A watch may be late without limit, but is in order.
+//! store. The events of a watch are in order, but may be late without limit.
 
 mod appliance;
 mod bmc;
@@ -59,9 +59,9 @@ pub struct Summary {
     pub succeeded: usize,
     /// Workflows that failed, as planned.
     pub failed: usize,
-    /// Workflows that were cancelled before their end.
+    /// Workflows that were canceled before their end.
     pub cancelled: usize,
-    /// Workflows that were cancelled and retried.
+    /// Workflows that were canceled and retried.
     pub retried: usize,
     /// Actions that machines began.
     pub begun: usize,
@@ -73,13 +73,13 @@ pub struct Summary {
     pub failed_writes: usize,
     /// Writes that took effect.
     pub writes: usize,
-    /// Machines that lost power, and agents that fell silent.
+    /// Accidental power cuts and hangs of machines.
     pub mishaps: usize,
-    /// Times at which the box and machines lost power together.
+    /// Number of blackouts: the box and some machines lost power in the same instant.
     pub blackouts: usize,
     /// Clock changes, full disks, silent name servers and dead management controllers.
     pub outages: usize,
-    /// Time of the end of the last workflow.
+    /// Virtual time from the start to the end of the last workflow.
     pub lasted: Duration,
 }
 
@@ -137,8 +137,8 @@ fn on_virtual_time<T>(
     runtime.block_on(live).map_err(|what| Failure { seed, what })
 }
 
-/// Maximum time from the last fault to the end of every workflow. A machine may wait for power,
-/// boot again and repeat its longest action; each attempt may fail twice more.
+/// Maximum time from the last fault to the end of every workflow. In this time, a machine may wait
+/// for power, boot again and repeat its longest action, with two retries.
 const BOUND: Duration = Duration::from_secs(4 * 3600);
 /// Interval between two checks that all workflows have ended.
 const LOOK: Duration = Duration::from_secs(5);

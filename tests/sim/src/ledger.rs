@@ -36,7 +36,7 @@ pub enum Violation {
         /// Machine that uses it too.
         second: MacAddr,
     },
-    /// An ACK left before its lease was durable, or for longer than what is durable.
+    /// The box sent an ACK before its lease was durable, or for longer than the durable lease.
     #[error("{mac} was given {address} for {lease_secs} s; durable is {durable}")]
     NotDurable {
         /// The address of the ACK.
@@ -110,18 +110,18 @@ pub struct Ledger {
 /// State of the box when it sends an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight {
-    /// The address is of a pool, so that its lease must be durable.
+    /// True if the address is of a pool: the lease of an ACK must then be durable.
     pub pooled: bool,
-    /// The machine has a record.
+    /// True if the machine has a record.
     pub known: bool,
-    /// The box only names boot files.
+    /// True in proxy mode: the box names boot files, but assigns no addresses.
     pub proxy: bool,
     /// Durable lease of the address, with the current time of the lease clock.
     pub durable: Durable,
 }
 
 impl Ledger {
-    /// Checks an answer that the box decided on against the serving state.
+    /// Checks an answer before its commit: the serving state must permit it.
     pub fn decided(&self, reply: &Reply, gate: ServeMode, known: bool) -> Result<(), Violation> {
         let Reply { kind, mac, .. } = *reply;
         let is_fine = match gate {
@@ -132,7 +132,7 @@ impl Ledger {
         if is_fine { Ok(()) } else { Err(Violation::Still { kind, mac, gate }) }
     }
 
-    /// Checks an answer that the box sends now.
+    /// Checks an answer that the box sends now, and records the promised address.
     pub fn sent(&mut self, reply: &Reply, sight: Sight, now: Moment) -> Result<(), Violation> {
         let Reply { address, mac, lease_secs, .. } = *reply;
         match reply.kind {
@@ -182,7 +182,8 @@ impl Ledger {
         }
     }
 
-    /// Records that a machine received an ACK and uses its address.
+    /// Records that a machine received an ACK and uses its address. Fails if another machine uses
+    /// the address.
     pub fn uses(
         &mut self,
         address: Ipv4Addr,

@@ -3,9 +3,9 @@
 //! network loses, duplicates and reorders packets, and the box is killed. All of it runs on a
 //! virtual clock and from one seed.
 //!
-//! Never: a socket, the time of day, a thread or randomness that is not from the seed; [`fleet`]
-//! has the threads of the product's store, and randomness of its own. With the same [`Settings`] a
-//! run is the same to the last event ([`Summary::trace`]).
+//! Never: a socket, the time of day, a thread, or randomness that is not from the seed. An
+//! exception is [`fleet`]: it uses the threads of the product's store, and the randomness of tokio.
+//! Two runs with the same [`Settings`] have exactly the same events (compare [`Summary::trace`]).
 //!
 //! Enter at [`run()`], and at [`fleet::run()`] for machines after their boot. Inside: `machine` is
 //! a machine, `appliance` the box around the real engines, `wire` and `faults` the network between
@@ -13,8 +13,8 @@
 //! connects all of them.
 //!
 //! Not modeled: the ARP caches of machines (a unicast reaches the current user of the address),
-//! switches that learn, and TCP (an HTTP request is late by its lost segments, and ends with the
-//! box). Nor are the content of files, and CPU time beyond a constant per datagram.
+//! switches that learn, the content of files, and CPU time beyond a constant per datagram. TCP is
+//! modeled only as a delay for each lost segment; a kill of the box ends an HTTP request.
 
 mod appliance;
 pub mod clock;

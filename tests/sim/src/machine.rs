@@ -41,7 +41,7 @@ pub enum Stage {
     Rom,
     /// iPXE, loaded from the box.
     Ipxe,
-    /// The agent's, or an installed, system.
+    /// The system of the agent, or an installed system.
     System,
 }
 
@@ -75,7 +75,7 @@ enum Wanted {
     Kernel,
 }
 
-/// Action of a machine that others can observe.
+/// Action of a machine that affects other parts of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// Sends a DHCP message.
@@ -188,11 +188,11 @@ pub struct Machine {
     pub mac: MacAddr,
     /// Firmware, fixed for the whole run.
     pub firmware: Firmware,
-    /// Loader file that does not work with its NIC.
+    /// Loader file that hangs with the NIC of this machine; `None`: every loader works.
     pub hates: Option<&'static str>,
     /// Increased whenever the timer is set, so that an earlier setting no longer counts.
     pub timer_number: u32,
-    /// Increased whenever an exchange begins whose answer is waited for.
+    /// Increased when a probe or a download begins or ends, so that a late result is ignored.
     pub exchange: u32,
     stage: Stage,
     phase: Phase,
@@ -232,17 +232,17 @@ impl Machine {
         }
     }
 
-    /// Sets the address that its system remembers from another network.
+    /// Sets the address that the machine's system remembers from another network.
     pub fn with_memory(self, address: Ipv4Addr) -> Self {
         Self { remembered: Some(address), ..self }
     }
 
-    /// The address that it uses.
+    /// Address that the machine uses; `None` without a lease.
     pub fn address(&self) -> Option<Ipv4Addr> {
         self.lease.map(|lease| lease.address)
     }
 
-    /// True when its system runs and has an address that no other station uses.
+    /// True when the machine's system runs, and has probed its address: no other station answered.
     pub fn is_up(&self) -> bool {
         self.stage == Stage::System && matches!(self.phase, Phase::Bound)
     }
@@ -292,7 +292,8 @@ impl Machine {
             Phase::AskingBootServer => self.ask_boot_server_again(turn),
             Phase::Loading(_) => self.load_again(turn),
             Phase::Fetching(_) => self.fetched(&Fetch::Failed, turn),
-            // The simulated network always answers a probe.
+            // An earlier timer, without effect: the simulation always reports the result of a
+            // probe.
             Phase::Probing => {}
             Phase::Bound => self.renew(turn),
         }
@@ -323,7 +324,7 @@ impl Machine {
         turn.wake(for_);
     }
 
-    /// Stops using its address, if it has one.
+    /// Ends the use of the machine's address, if there is one.
     fn leave(&mut self, turn: &mut Turn<'_>) {
         if let Some(Lease { address, .. }) = self.lease.take() {
             turn.acts.push(Act::Leaves { address });
@@ -366,13 +367,13 @@ const BIOS_PXE: Manners = Manners {
     collects: 2 * SECOND,
     rests: 5 * SECOND,
 };
-/// Times that double from one second; iPXE waits for a ProxyDHCP offer unless an option tells it
-/// not to.
+/// Times that double from one second. iPXE waits for a ProxyDHCP offer, unless an option forbids
+/// this wait.
 const IPXE: Manners = Manners {
     waits: &[SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND, 10 * SECOND],
     collects: 3 * SECOND,
     rests: 5 * SECOND,
 };
-/// udhcpc's: three tries of three seconds, then a pause of twenty.
+/// Times of udhcpc: three tries of three seconds, then a pause of 20 seconds.
 const SYSTEM: Manners =
     Manners { waits: &[3 * SECOND, 3 * SECOND, 3 * SECOND], collects: 0, rests: 20 * SECOND };

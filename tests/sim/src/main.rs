@@ -13,20 +13,20 @@ struct Arguments {
     /// Machines, all switched on within a second
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=40_000))]
     machines: u32,
-    /// The first run's seed
+    /// Seed of the first run
     #[arg(long, env = "SIM_SEED", default_value_t = 1)]
     seed: u64,
-    /// Runs, each with the seed after the last one's
+    /// Number of runs; each run after the first increases the seed by one
     #[arg(long, default_value_t = 1)]
     runs: u64,
     /// Service that the box offers to machines
     #[arg(long, value_enum, default_value_t = Service::Pool)]
     mode: Service,
-    /// calm, rough or storm, then changes: rough,drop=10,kill=5,until=900
+    /// Faults: calm, rough or storm, then changes, as in rough,drop=10,kill=5,until=900
     #[arg(long, default_value = "rough")]
     faults: Faults,
-    /// Let as many agents do their workflows instead, on such a day: calm, rough, storm or
-    /// outages
+    /// Simulate workflows of the --machines instead of their boots, with these faults: calm, rough,
+    /// storm or outages
     #[arg(long, conflicts_with_all = ["mode", "faults", "watch"])]
     fleet: Option<fleet::Faults>,
     /// Print the events of the machine with this number
@@ -76,7 +76,7 @@ fn run(arguments: &Arguments, seed: u64) -> Result<String, String> {
     sim::run(settings).map(|it| it.to_string()).map_err(|failure| failure.to_string())
 }
 
-/// The most memory that this process had, as the kernel counts it.
+/// Text with the maximum resident memory of this process so far (`VmHWM` of the kernel).
 fn resident() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -10,7 +10,7 @@ use dhcproto::v4::{
 };
 use stdx::MacAddr;
 
-/// Message types (option 53).
+/// DHCPDISCOVER, client to server. This constant and the next six are message types (option 53).
 pub const DISCOVER: u8 = 1;
 /// DHCPOFFER, server to client; see [`DISCOVER`].
 pub const OFFER: u8 = 2;
@@ -39,11 +39,11 @@ pub enum Client {
     Edk2Http,
     /// A BIOS' PXE ROM.
     BiosPxe,
-    /// iPXE in or through a BIOS.
+    /// iPXE as the ROM of a BIOS, or loaded by a BIOS.
     IpxeBios,
     /// iPXE built for UEFI.
     IpxeEfi,
-    /// The client of the agent's or an installed system.
+    /// The DHCP client of the agent's system, or of an installed system.
     System,
 }
 
@@ -127,7 +127,7 @@ impl Ask {
     }
 }
 
-/// Code of the option that encapsulates iPXE's own.
+/// Code of the option that encapsulates iPXE's own options.
 const IPXE: OptionCode = OptionCode::Unknown(175);
 
 fn wanted(codes: &[u8]) -> DhcpOption {
@@ -149,10 +149,10 @@ pub struct Reply {
     pub server: Ipv4Addr,
     /// Lease time in seconds (option 51).
     pub lease_secs: u32,
-    /// The boot file: option 67, else the header's; empty: none.
+    /// Name of the boot file: option 67, else the header's `file`. Empty: no boot file.
     pub file: String,
-    /// True when 43.6 has bit 3 set, or 175.176 is present: the client loads the file without a
-    /// further request.
+    /// True if suboption 6 of option 43 has bit 3 set, or suboption 176 of option 175 is 1: the
+    /// client loads the file without a further request.
     pub direct: bool,
 }
 
@@ -197,8 +197,7 @@ impl Reply {
     }
 }
 
-/// Reads a client's message: type, exchange, client, option 54 and the address it is about (option
-/// 50, else `ciaddr`).
+/// Reads the fields of [`Ask`] from a DHCP message; `None` for a message without them.
 pub fn read_ask(bytes: &[u8]) -> Option<Ask> {
     // Both directions are read, because the trace prints any message.
     let message = read(bytes, Opcode::BootRequest).or_else(|| read(bytes, Opcode::BootReply))?;
@@ -214,7 +213,7 @@ pub fn read_ask(bytes: &[u8]) -> Option<Ask> {
     })
 }
 
-/// A message of an Ethernet station.
+/// A message with this opcode from an Ethernet station; `None` for anything else.
 fn read(bytes: &[u8], opcode: Opcode) -> Option<borrowed::Message<'_>> {
     let message = borrowed::Message::new(bytes).ok()?;
     // The length is checked first: `chaddr` does not check it.

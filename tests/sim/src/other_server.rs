@@ -1,5 +1,5 @@
-//! A second DHCP server, for a box in proxy mode. It gives every client an address, forgets no
-//! lease and sends no boot options.
+//! A second DHCP server, for a box in proxy mode. Each client has its own address for the whole
+//! run, and answers contain no boot options.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

@@ -11,13 +11,13 @@ use crate::appliance::Datagram;
 use crate::clock::Moment;
 use crate::machine::Fetch;
 
-/// One event. Machines are named by their index. `epoch` is the life of the box, and `number` and
-/// `exchange` are the machine's, in which the event still counts.
+/// One event; `machine` is the index of a machine. An event with an `epoch`, an `exchange` or the
+/// `number` of a timer is ignored if the box or the machine has a newer one by then.
 #[derive(Debug)]
 pub enum Event {
     /// A DHCP datagram reaches the box.
     DhcpToBox(Datagram),
-    /// A broadcast, or a datagram for it, reaches the other server.
+    /// A DHCP datagram reaches the other server: a broadcast, or a unicast to this server.
     DhcpToOther(Rc<[u8]>),
     /// A DHCP datagram reaches a machine.
     DhcpToMachine { machine: usize, bytes: Rc<[u8]> },
@@ -27,15 +27,15 @@ pub enum Event {
     TftpToMachine { machine: usize, port: u16, bytes: Rc<[u8]> },
     /// A block of a file reaches a machine.
     Block { machine: usize, port: u16, number: u16, at: u64, length: u64 },
-    /// The timer of a machine fires; void unless `number` is its last setting.
+    /// The timer of a machine fires; ignored unless `number` is the last setting of this timer.
     Timer { machine: usize, number: u32 },
     /// An HTTP request reaches the box.
     HttpRequest { machine: usize, exchange: u32, url: String },
-    /// An HTTP answer is complete, or was broken off.
+    /// An HTTP request of a machine ends, with the result `fetch`.
     HttpAnswer { machine: usize, exchange: u32, epoch: u32, fetch: Fetch },
-    /// A machine has the result of probing its new address.
+    /// An ARP probe by a machine ends; `is_used` is true if another station uses the new address.
     Probed { machine: usize, exchange: u32, is_used: bool },
-    /// The box has the result of probing an address.
+    /// An ARP probe by the box ends; `holder` is the station that uses the address, if any.
     Answered { epoch: u32, address: Ipv4Addr, holder: Option<MacAddr> },
     /// The box takes a batch of datagrams.
     Turn { epoch: u32 },
@@ -51,9 +51,9 @@ pub enum Event {
     Kill,
     /// The box starts again.
     Start,
-    /// Another DHCP server is detected, or is gone.
+    /// Another DHCP server was detected (`is_closed` is true), or that server is gone (false).
     Gate { is_closed: bool },
-    /// A machine is switched off or loses power.
+    /// A machine shuts down (`orderly` is true), or loses power (false).
     PowerOff { machine: usize, orderly: bool },
     /// A machine is switched on.
     PowerOn { machine: usize },

@@ -51,42 +51,44 @@ pub enum Class {
 /// Learned loaders that wait to be written; the queue has the product's own limit.
 type Lessons = tokio::sync::mpsc::Receiver<LearnedLoader>;
 
-/// The records, as the product has them: Hardware and Workflows in its index, read by the boot
-/// services through its own adapters.
+/// Records of the machines, stored as in the product: Hardware and Workflows in the product's
+/// index, which the boot services read through the product's adapters.
 pub struct Rack {
     /// Class of each machine, by its index.
     pub classes: Vec<Class>,
-    /// Last client of each address; the networks bound its size.
+    /// Last client that got an ACK for each address; at most one entry for each address of the
+    /// networks.
     pub given: HashMap<Ipv4Addr, MacAddr>,
     views: HardwareViews,
     lessons: Lessons,
 }
 
-/// Hardware address of a machine; `generation` distinguishes a visitor from the visitor before it.
+/// Hardware address of a machine; `generation` is another number at each visit of a visitor.
 pub fn mac_of(index: u32, generation: u16) -> MacAddr {
     let ([_, a, b, c], [high, low]) = (index.to_be_bytes(), generation.to_be_bytes());
     MacAddr([2, high, low, a, b, c])
 }
 
-/// The machine with a hardware address.
+/// Index of the machine with a hardware address.
 pub fn index_of(mac: MacAddr) -> usize {
     let [_, _, _, a, b, c] = mac.0;
     u32::from_be_bytes([0, a, b, c]) as usize
 }
 
-/// Addresses of the pool of the box's own network, or of the one behind the relay.
+/// Pool of `size` addresses, at least one, in the box's own network or, with `relayed`, in the
+/// network of the relay.
 pub fn pool(relayed: bool, size: u32) -> Range {
     let network = Ipv4Addr::new(10, if relayed { 65 } else { 64 }, 0, 0).to_bits();
     let first = Ipv4Addr::from_bits(network + POOL);
     Range { first, last: Ipv4Addr::from_bits(network + POOL + size.max(1) - 1) }
 }
 
-/// An address of the box's own network that no pool has.
+/// Address number `index` of the box's own network that is in no pool.
 pub fn outside(index: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 64, 0, 0).to_bits() + OUTSIDE + index)
 }
 
-/// The box's settings for pools of these sizes.
+/// DHCP configuration of the box. `own` and `relayed` are the sizes of the two pools; 0: no pool.
 pub fn config(mode: Mode, own: u32, relayed: u32) -> Config {
     let subnet = |relayed: bool, size: u32| {
         let base = Ipv4Addr::new(10, if relayed { 65 } else { 64 }, 0, 0);
@@ -106,7 +108,7 @@ pub fn config(mode: Mode, own: u32, relayed: u32) -> Config {
 
 /// Configuration of the box, the same for racks and fleets.
 pub fn box_config() -> config::Config {
-    // A poll of a controller is a step of a trial, so polls are rare.
+    // Each poll of a BMC is a step of `fleet::trial`, so polls are rare.
     let text = format!(
         "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n\
          [bmc]\npoll_secs = 300\n"
@@ -241,7 +243,7 @@ fn mac_of_first(mac: MacAddr) -> MacAddr {
     mac_of(u32::try_from(index_of(mac)).unwrap_or(0), 0)
 }
 
-/// The agent of the machine of this name: its MAC.
+/// ID of the agent of the machine with this name: the machine's MAC address.
 fn mac_text(name: &str) -> String {
     let index = name.strip_prefix("nuc-").and_then(|index| index.parse().ok()).unwrap_or(0);
     mac_of(index, 0).to_string()

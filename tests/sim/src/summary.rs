@@ -13,7 +13,7 @@ pub struct Summary {
     pub trace: u64,
     /// Machines that had to boot.
     pub machines: usize,
-    /// Boots that reached a running system, with those of visitors and repeated ones.
+    /// Boots that reached a running system; includes boots of visitors and repeated boots.
     pub boots: u64,
     /// Virtual time at which the last required machine was up.
     pub all_up: Moment,
@@ -25,9 +25,9 @@ pub struct Summary {
     pub lost: u64,
     /// Number of kills of the box.
     pub kills: u64,
-    /// Leases that ended during the faults.
+    /// Leases that ended although the machine had requested a renewal.
     pub ran_out: u64,
-    /// Addresses that a machine found to be used by another.
+    /// DECLINE messages: a machine found that another station uses its new address.
     pub declined: u64,
     /// Maximum number of machines with an address.
     pub in_use: usize,

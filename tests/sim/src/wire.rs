@@ -11,7 +11,8 @@ const TRANSIT: Moment = 100;
 const LINK_RATE: u64 = 125_000_000;
 /// Maximum time that a packet waits for the link; a switch's buffer holds no more.
 const LINK_QUEUE: Moment = 50_000;
-/// Bytes around each payload: Ethernet, its gap and checksum, IPv4, UDP.
+/// Bytes around each payload: Ethernet preamble, header, checksum and gap, and the headers of IPv4
+/// and UDP.
 const OVERHEAD: u64 = 66;
 
 /// Network between the box, the machines and the other server.

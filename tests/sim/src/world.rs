@@ -28,9 +28,9 @@ use trace::Trace;
 
 /// Lease time as virtual time.
 const LEASE: Moment = rack::LEASE_SECS as Moment * SECOND;
-/// Maximum time until all machines are up, after the last lease that was disturbed. By then leases
-/// of departed machines have ended (after twice their time, for a box that was restarted), and
-/// firmware has tried all its boot entries.
+/// Maximum time until all machines are up, from one lease time after the last fault. By then the
+/// leases of departed machines have ended (after twice their time, for a box that was restarted),
+/// and firmware has tried all its boot entries.
 const BOOT_BOUND: Moment = 4 * LEASE;
 /// Time for which the machines must stay up.
 const WATCHED: Moment = 2 * LEASE;
@@ -39,10 +39,10 @@ const WATCHED: Moment = 2 * LEASE;
 #[derive(Debug)]
 struct Place {
     machine: Machine,
-    /// True behind the relay.
+    /// True if the machine is in the second network, which reaches the box through a relay.
     relayed: bool,
-    /// True for a machine that comes and goes, each time with another interface; it need not be up
-    /// at the end.
+    /// True for a machine that comes and goes, each time with another MAC address. A visitor need
+    /// not be up at the end.
     visitor: bool,
     generation: u16,
 }
@@ -62,7 +62,7 @@ struct World {
     ledger: Ledger,
     trace: Trace,
     summary: Summary,
-    /// Machines that must be up and are not.
+    /// Number of machines that must be up and are not.
     missing: usize,
 }
 
@@ -113,7 +113,8 @@ impl World {
         Ok(())
     }
 
-    /// Violation that names machines which are not up, with their state.
+    /// Violation with the number of machines that are not up or lost their lease, and the state of
+    /// up to five of them.
     fn down(&self, ran_out: u64) -> Violation {
         let down = self.places.iter().filter(|place| !place.visitor && !place.machine.is_up());
         let stories: Vec<_> = down.map(|place| place.machine.story()).take(5).collect();
@@ -171,7 +172,7 @@ impl World {
         Ok(())
     }
 
-    /// Queues the arrivals of a packet, as the network decided.
+    /// Counts a packet, and queues `event` at each of its arrival times.
     fn deliver(&mut self, arrivals: Arrivals, event: impl Fn() -> Event) {
         self.summary.packets += 1;
         self.summary.lost += u64::from(arrivals == [None, None]);
@@ -180,7 +181,8 @@ impl World {
         }
     }
 
-    /// Station that answers an ARP probe for an address, on the box's own link or behind the relay.
+    /// Station that answers an ARP probe for an address. The probe is sent in the box's own network
+    /// or, with `relayed`, in the network of the relay.
     fn user_of(&self, address: Ipv4Addr, relayed: bool) -> Option<MacAddr> {
         if rack::pool(true, 1).first.octets()[..2] == address.octets()[..2] && !relayed {
             return None;

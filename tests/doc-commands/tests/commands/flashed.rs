@@ -51,7 +51,8 @@ pub fn first_box(page: &str) {
     walk.until("tinbox network list");
     it.wait_for(mark, FIRST_LINE);
     it.wait_until_ready();
-    // It ends when the machine reports that it is installed, which this Hardware does not ask for.
+    // This command ends only when the installed system phones home, which this Hardware does not
+    // configure.
     walk.is_stopped("tinbox machine history nuc1 --follow", "runs agent");
     walk.end();
     it.succeed();
@@ -139,7 +140,7 @@ pub fn reset_and_safe_mode(page: &str) {
     walk.until("tinbox box reset --level factory");
     it.wait_for(mark, "safe mode");
     it.wait_until_ready();
-    // Without settings it has the name of its hardware address.
+    // Without settings, the box has its default name, from its MAC address.
     walk.terminal().answer("type box-c100 to continue: ", "box-c100");
     let mark = it.mark();
     walk.until("tinbox box settings get");
@@ -164,7 +165,7 @@ pub fn reset_and_safe_mode(page: &str) {
     it.succeed();
 }
 
-/// Makes an update of a release beside the page's commands, and returns its file.
+/// Builds the update file of a release without the page's commands, and returns its path.
 fn update(it: &FlashedBox, release: &str) -> std::path::PathBuf {
     let variant = Variant { release: Some(release), ..Variant::default() };
     let folder = it.folder().join("image");

@@ -10,9 +10,9 @@ use stdx::testing::PATIENCE;
 const WORKFLOW: &str = "nuc1-x7k2p";
 /// Hash of the token whose id the page has.
 const TOKEN: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-/// Line of the tutorial's Hardware.
+/// Line of the tutorial's Hardware that refers to the BMC.
 const BMC_REF: &str = "  bmcRef: {apiGroup: bmc.tinkerbell.org, kind: Machine, name: bmc-nuc1}\n";
-/// Template with one action, which the agent of the fixture does not look at.
+/// Template with one action, whose content the fixture's agent ignores.
 const TEMPLATE: &str = "version: \"0.1\"\n\
     name: debian\n\
     global_timeout: 1800\n\
@@ -117,7 +117,8 @@ pub fn retry_cancel_pause(page: &str) {
     it.succeed();
 }
 
-/// Creates `nuc1`, the template `debian` and the workflow of the pages; its agent has a manner.
+/// Creates `nuc1`, the template `debian` and the workflow of the pages; starts an agent with this
+/// manner.
 fn workflow(it: &LinuxBox, manner: Manner) -> doc_commands::Agent {
     it.push_nuc1();
     let agent = it.agent();

@@ -1,5 +1,6 @@
 //! A box whose servers never answer, in `tinboxd`'s place in an image, with the real program beside
-//! it. The kernel hides every incoming connection from the real program.
+//! it. A seccomp filter hides every incoming connection from the real program: `accept4` fails with
+//! `EAGAIN`.
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -21,8 +21,8 @@ use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
 use scenarios::{Artifacts, Lab, LabConfig};
 use stdx::MacAddr;
 
-/// Memory budgets: the whole operating system, idle or not, and the supervisor alone; with
-/// [`MACHINES`].
+/// Memory budgets: of the whole operating system, idle or with [`MACHINES`] machines, and of the
+/// supervisor alone with these machines.
 const SYSTEM_BUDGET_MIB: f64 = 96.0;
 const SUPERVISOR_BUDGET_MIB: f64 = 32.0;
 const MACHINES: u8 = 100;
@@ -47,7 +47,7 @@ fn bench() -> Result<()> {
         "measuring needs root: network namespaces\nhint: sudo make bench-box"
     );
     println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
-    // A released image needs a gigabyte to compress; memory is reserved for the machines.
+    // On disk: a released image needs a gigabyte to compress, and the machines need the memory.
     let folder = tempfile::tempdir_in(qemu::out_dir())?;
     let own = Image::made(&folder.path().join("own"))?;
     let nothing = program("bare-box");

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::boot_volume;
 use crate::run;
 
-/// Folders and files below a folder; a folder has no content.
+/// Folders and files below a folder, by relative path: the content of a file, `None` for a folder.
 pub type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 /// Copies the volume's files into `folder`.

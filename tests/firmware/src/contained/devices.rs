@@ -22,13 +22,13 @@ pub const KEY_DOWN: u16 = 108;
 const KEYS: [(&str, &[u16]); 2] =
     [("event0", &[KEY_POWER]), ("event1", &[KEY_UP, KEY_DOWN, KEY_ENTER])];
 const SCREEN: &str = "fb0";
-/// Width and height of the screen in pixels; two bytes each, 5-6-5.
+/// Width and height of the screen in pixels. Each pixel has two bytes: RGB 5-6-5.
 const SIZE: (usize, usize) = (320, 240);
 /// `struct input_event`: time, type (`EV_KEY`), code, value.
 const EVENT_BYTES: usize = 24;
 const EV_KEY: u16 = 1;
 
-/// The box's devices, for a test outside of the box.
+/// Simulated devices of the box, which a test controls from outside.
 #[derive(Debug)]
 pub struct Devices {
     folder: PathBuf,

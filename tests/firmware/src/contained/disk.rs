@@ -115,8 +115,8 @@ pub fn number(part: Part) -> usize {
 pub fn copy_at_one_moment(disk: &Path, copy: &Path) -> io::Result<()> {
     for _ in 0..COPIES_MAX {
         run(Command::new("cp").arg("--sparse=always").args([disk, copy]))?;
-        // Each byte was equal when it was copied and when it is compared. So the whole copy was on
-        // the disk at the moment between.
+        // Each byte was equal when it was copied and when it is compared. So the disk was equal to
+        // the whole copy at the moment between the two passes.
         if are_equal(disk, copy)? {
             return Ok(());
         }

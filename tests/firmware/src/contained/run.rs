@@ -24,7 +24,8 @@ use super::{DEVICES, Order, STAGING, boot_volume, devices, disk};
 
 /// Interval between two checks of process 1.
 const LOOK: Duration = Duration::from_millis(20);
-/// Capabilities that act beyond the namespaces: to set the host's clock, and to change its kernel.
+/// Capabilities that the box does not get, because they act beyond the namespaces: to set the
+/// host's clock, and to load modules into its kernel.
 const NOT_GIVEN: &str = "-sys_time,-sys_module";
 
 /// Command line arguments of `contained-box`.
@@ -52,7 +53,7 @@ pub enum End {
 }
 
 impl End {
-    /// The end that the status of `unshare` means, which is the status of process 1.
+    /// Returns the reason of the end, from the status of `unshare`, which is that of process 1.
     pub fn of(status: ExitStatus) -> Self {
         match status.signal().and_then(Signal::from_named_raw) {
             Some(Signal::HUP) => Self::Restart,
@@ -62,7 +63,7 @@ impl End {
     }
 }
 
-/// Queue of orders: a harness sends one at a time.
+/// Length of the queue of orders; a harness sends one order at a time.
 const ORDERS: usize = 4;
 
 /// Runs a box until it switches itself off or its power is cut. Orders come on standard input;
@@ -86,7 +87,8 @@ pub fn run_box(mut options: Options) -> Result<()> {
             End::Restart => {}
             End::PowerOff | End::Cut => return Ok(()),
             End::Panic(status) => {
-                // The kernel's own message; then `panic=` on its command line restarts it.
+                // Message of the kernel. A real kernel then restarts the machine, as `panic=` on
+                // its command line requests; so does this loop.
                 println!("Kernel panic - not syncing: Attempted to kill init! {status}");
             }
         }

@@ -11,7 +11,7 @@ use crate::owner::{self, Owner, told};
 use crate::{FIRST_LINE, Image, PATIENCE, STARTING, boot_volume, run};
 
 const BOX: &str = "10.77.0.9";
-/// Configuration as its owner wrote it.
+/// Configuration with the line ends of an editor on Windows.
 const BOX_TOML: &str = "name = \"cellar\"\r\n\
     [[management]]\r\n\
     interface = \"eth0\"\r\n\
@@ -23,8 +23,8 @@ const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     \x20 interfaces:\n\
     \x20 - dhcp: {mac: \"52:54:00:77:00:01\"}\n";
 
-/// Backs up the box on `gone`, with a disk of `image`; its disk is lost. Another box on `spare` is
-/// restored from the backup. `host` is the owner's machine, in 10.77.0.0/24.
+/// Backs up the box on `gone` and deletes its disk. Restores the backup on another box on `spare`.
+/// Both disks are copies of `image`. `host` is the owner's machine, in 10.77.0.0/24.
 pub fn a_fresh_box_becomes_the_lost_one(
     (gone, spare): (&impl Machine, &impl Machine),
     image: &Image,

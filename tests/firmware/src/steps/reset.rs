@@ -10,7 +10,7 @@ use crate::machines::{Machine, RunningBox as _};
 use crate::owner::{self, Owner};
 use crate::{FIRST_LINE, PATIENCE, boot_volume, run};
 
-/// Configuration as its owner wrote it.
+/// Configuration with the line ends of an editor on Windows.
 const BOX_TOML: &str = "name = \"cellar\"\r\n";
 const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     kind: Hardware\n\
@@ -21,8 +21,8 @@ const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     \x20     mac: 52:54:00:77:00:01\n\
     \x20     ip: {address: 10.77.0.11, netmask: 255.255.255.0}\n";
 
-/// Runs the steps on the box of the fresh disk at `disk`; `name` is its default name, by its
-/// network interface. `host` is the owner's machine.
+/// Runs the steps on the box of the fresh disk at `disk`; `name` is the box's default name, from
+/// its MAC address. `host` is the owner's machine.
 pub fn safe_mode_then_factory(
     machine: &impl Machine,
     (disk, name): (&Path, &str),
@@ -42,7 +42,8 @@ pub fn safe_mode_then_factory(
     assert!(said.contains("cellar restarts in safe mode"), "{said}");
     let safe = "tinbox: safe mode, because it was requested";
     let (_, mark) = serial.wait_for_after(mark, safe, PATIENCE).unwrap();
-    // Safe mode ignores the owner's configuration with its name; stored objects are present.
+    // Safe mode ignores the owner's configuration, so the box has its default name. The stored
+    // objects are present.
     serial.wait_for_after(mark, &format!("{name} .* slot A"), PATIENCE).unwrap();
     let (_, mark) = serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     let listed = || run(owner.tinbox().args(["hardware", "list"])).ok();

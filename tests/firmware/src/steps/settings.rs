@@ -43,7 +43,7 @@ pub fn survive_a_power_cut(machine: &impl Machine, disk: &Path, host: &Host, fol
     let shown = settings(&["diff"]).unwrap();
     assert!(shown.contains("+poll_secs = 60"), "{shown}");
     settings(&["revert", "1"]).unwrap();
-    // Further output says that the box still has its former behavior.
+    // The output may also name this setting in the note that a restart is needed.
     let now = settings(&["get"]).unwrap();
     assert!(!now.lines().any(|line| line == "poll_secs = 60"), "{now}");
     running.cut().unwrap();

@@ -115,14 +115,15 @@ fn a_box_whose_disk_is_full_takes_settings_and_is_reset_by_every_way() {
     let machine = place.start(&disk).unwrap();
     let serial = machine.serial();
     serial.wait_for(FIRST_LINE, PATIENCE).unwrap();
-    // Its certificate contains the address once the network is up, which may be later.
+    // The box's certificate contains its address only after the network is up, which may be later.
     let reset = || run(owner.tinbox().args(["box", "reset", "--level", "factory", "--yes"])).ok();
     poll("the box to take the reset", PATIENCE, reset).unwrap();
     let erased = "factory reset: everything of the owner is erased";
     let (_, mark) = serial.wait_for_after(Mark::START, erased, PATIENCE).unwrap();
     serial.wait_for_whole(mark, CLAIM, PATIENCE).unwrap();
 
-    // No user can free space first.
+    // The reserve file is gone and the disk is full: before a reset in the boot menu, no user can
+    // free space.
     fill(&machine, "fourth");
     run(machine.command("rm").unwrap().arg(machine.root().join("state/small-files.reserve")))
         .unwrap();

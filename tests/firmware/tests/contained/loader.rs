@@ -1,5 +1,5 @@
-//! The model of the boot loader, compared with `image/boot/grub.cfg`, and of the kernel's report of
-//! an end.
+//! Tests of the model of the boot loader, by the rules of `image/boot/grub.cfg`, and of the exit
+//! status of process 1 as the kernel reports it.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;

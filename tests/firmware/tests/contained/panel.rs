@@ -66,7 +66,7 @@ fn a_small_screen_shows_the_code_and_is_turned_by_its_buttons() {
     shows(Some(url));
 
     let owner = Owner::claims(&lab.owner, &address(&line), machine.serial(), lab.folder());
-    // With an owner, it returns to its first page.
+    // Once the box has an owner, the screen returns to its first page.
     shows(None);
     let told = run(owner.tinbox().args(["box", "identify"])).unwrap();
     assert_eq!(told.trim(), "the box blinks for 60 s");

@@ -13,10 +13,10 @@ use qemu::{Mark, poll};
 
 use super::Lab;
 
-/// Power cuts, each right after an answer of the box.
+/// Number of power cuts, each right after an answer of the box.
 const CUTS: usize = 4;
-/// Cuts until one happens before the kernel writes by itself, or because a program of another test
-/// runs `sync`.
+/// Maximum number of cuts until one loses the unsynced file. A cut loses nothing if the kernel has
+/// written the file before, by itself or because another test runs `sync`.
 const ATTEMPTS: usize = 12;
 /// Characters of a UUID.
 const UUID: usize = 36;

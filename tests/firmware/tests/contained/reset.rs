@@ -32,7 +32,7 @@ fn the_boot_menu_and_a_file_ask_for_a_reset_too() {
     assert!(!grubenv(&disk).contains("RESET="), "{}", grubenv(&disk));
     assert!(boot_volume::read(&disk, "box.toml").is_ok(), "safe mode keeps the settings");
 
-    // As an editor on Windows saves it.
+    // The file as an editor on Windows saves it: with a byte order mark.
     boot_volume::put(&disk, "reset.txt", b"\xef\xbb\xbfFactory\r\n").unwrap();
     let machine = place.start(&disk).unwrap();
     let why = "factory reset, because the file \"reset\" on the volume TINBOX requested it";

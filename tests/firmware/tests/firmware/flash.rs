@@ -42,7 +42,8 @@ impl Loop {
         run(Command::new("/usr/sbin/blockdev").args([mark, &self.0]))
     }
 
-    /// Runs a `command` that must fail with a word of `why`, and must not leave a bootable disk.
+    /// Runs a `command` that must fail with `why` in its message, and must not leave a bootable
+    /// disk.
     fn refuses(&self, command: &mut Command, why: &str) {
         let said = run(command).expect_err(why).to_string();
         assert!(said.contains(why) && said.contains(&self.0[5..]), "not {why:?}: {said}");

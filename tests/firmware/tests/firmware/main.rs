@@ -136,10 +136,10 @@ const FRESH: [u64; 3] = [80, 443, 6443];
 /// Bytes by which the disk is larger than the image.
 const MORE: u64 = 1 << 30;
 
-/// A fresh box and an owner's machine on one cable, without a DHCP server. Its certificate contains
-/// its name, its pages have an input for the code, and its serial console prints the code. Its
-/// cache uses the rest of the disk. (That its slot is good after two minutes: `updates` and
-/// `main_job`.)
+/// A fresh box and an owner's machine on one cable, without a DHCP server. The box's certificate
+/// contains the box's name, its pages have an input for the code, and its serial console prints the
+/// code. Its cache uses the rest of the disk. (`updates` and `main_job` test that its slot becomes
+/// good after two minutes.)
 #[test]
 fn a_fresh_box_is_found_and_serves_nobody() {
     let folder = tempfile::tempdir().unwrap();

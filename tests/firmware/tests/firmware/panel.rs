@@ -23,7 +23,7 @@ const BOX_TOML: &str = "[[management]]\n\
     buttons = { up = \"KEY_UP\", down = \"KEY_DOWN\", select = \"KEY_ENTER\" }\n";
 /// Width and height of the small screen in pixels.
 const SMALL: (usize, usize) = (320, 240);
-/// Rows between its header and footer.
+/// Rows of the small screen between its header and footer.
 const BODY: std::ops::Range<usize> = 30..214;
 /// Minimum number of different pixels in these rows between two pages; changes within one page are
 /// always smaller.
@@ -85,7 +85,7 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
     poll("the box to answer", PATIENCE, || answers(&owner, address)).unwrap();
     outlives_cables(&mut board, &owner, address);
     let owner = Owner::claims(&owner, address, board.serial(), folder.path());
-    // With an owner, it returns to its first page.
+    // Once the box has an owner, the screen returns to its first page.
     poll("the panel to have no code", PATIENCE, || {
         shown(&mut board, folder.path())?.code.is_none().then_some(())
     })

@@ -195,7 +195,7 @@ impl<'a> Ordeal<'a> {
         image.with_extension("update")
     }
 
-    /// After all cuts the box starts once more, and its slot becomes good.
+    /// Starts the box once more after all cuts, and waits until its slot is good.
     fn stands(&mut self) {
         let drive = Drive::new(&self.disk, Bus::Ahci);
         let board = self.rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
@@ -208,7 +208,7 @@ fn name_of(machine: &Value) -> Option<&str> {
     machine["metadata"]["name"].as_str()
 }
 
-/// True when the box has acknowledged one more machine.
+/// Creates one more machine; returns true if the box has acknowledged it.
 fn push(owner: &Owner<'_>, number: usize, folder: &Path) -> bool {
     let file = folder.join("machine.yaml");
     let text = format!(

@@ -99,7 +99,7 @@ fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
     assert_eq!((&after["slots"][1]["version"], &after["update"]), (&json!(""), &Value::Null));
 }
 
-/// The page shows the reason, and the panel's picture is saved for people.
+/// Checks that the web page shows the reason, and saves the panel's picture for people.
 fn faces_say(owner: &Owner<'_>, reason: &str) {
     owner.log_in();
     let page = run(&mut owner.curl("/")).unwrap();
@@ -125,8 +125,8 @@ struct RolledBackBox {
 /// Starts a box whose slot B has a system that runs `tinboxd`, with `beside` as its second program
 /// and `tries` starts left.
 ///
-/// No machine is beside this box, so its waits are skipped: 60 s of silence, 120 s without a first
-/// word, 120 s until its slot is good.
+/// The box waits for no external event, so QEMU skips its waits: 60 s without a heartbeat, 120 s
+/// without the first heartbeat, 120 s until its slot is good.
 fn undone(tinboxd: &Path, beside: Option<&Path>, tries: usize) -> RolledBackBox {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");

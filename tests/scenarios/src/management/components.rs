@@ -33,7 +33,8 @@ impl Ports {
     }
 }
 
-/// Rewriting of a manifest, for webhooks at an address.
+/// Manager whose manifest is rewritten, so that the API server calls its webhooks at a loopback
+/// port.
 pub struct WithWebhooks<'a> {
     pub ports: Ports,
     /// PEM of the certificate authority of the webhooks' certificate.
@@ -76,7 +77,7 @@ impl WithWebhooks<'_> {
     }
 }
 
-/// The `clientConfig`s of an object.
+/// All webhook `clientConfig`s of an object; empty for a kind without webhooks.
 fn clients(object: &mut Value) -> Vec<&mut Value> {
     match object["kind"].as_str() {
         Some("CustomResourceDefinition") => {

@@ -31,7 +31,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds what no earlier run has built.
+    /// Builds the programs and manifests that no earlier run has built.
     pub fn build() -> anyhow::Result<Self> {
         let mut others = BTreeMap::new();
         for (module, names) in BUILT {

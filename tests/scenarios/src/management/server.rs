@@ -11,7 +11,7 @@ use stdx::testing::PATIENCE;
 
 use super::programs::Programs;
 
-/// Not 6443, which is the box's port.
+/// Port of the API server. The default 6443 is the box's port.
 const PORT: u16 = 26443;
 
 /// A running API server.
@@ -25,7 +25,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts all three and waits until the API is ready.
+    /// Starts the three programs and waits until the API is ready.
     pub fn start(rack: &Rack, programs: &Programs, folder: &Path) -> anyhow::Result<Self> {
         let certificates = folder.join("certificates");
         let kubeconfig = folder.join("kubeconfig");
@@ -67,7 +67,8 @@ impl Server {
         };
         let what = "the management cluster's API to be ready";
         ensure!(poll(what, PATIENCE, ready)?, "it ended; its words are in {}", api.log().display());
-        // Only finalizers of namespaces, and garbage collection of objects without their owner.
+        // Only these two controllers are needed: the first removes the finalizers of namespaces,
+        // the second deletes objects whose owner is deleted.
         let controllers =
             BoxProgram::new(programs.program("kube-controller-manager")?, log("controllers"))
                 .args(["--kubeconfig".as_ref(), kubeconfig.as_os_str()])
@@ -102,7 +103,8 @@ impl Server {
     }
 }
 
-/// The file that the API server writes contains its certificate and the authority's.
+/// Kubeconfig of the administrator. The certificate file of the API server is the authority's file
+/// too, because it contains both certificates.
 fn kubeconfig_of(certificates: &Path, token: &str) -> String {
     let authority = certificates.join("apiserver.crt");
     format!(

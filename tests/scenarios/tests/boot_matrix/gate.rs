@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use scenarios::poll;
 
-/// Firmware waits for a third of its boot, so one machine more than processors may run.
+/// The firmware is idle for a third of a boot, so one machine more than processors may run.
 const MORE_THAN_PROCESSORS: usize = 1;
 /// Timeout for a free place: every other machine of the matrix may come first.
 const TURN: Duration = Duration::from_secs(3600);

@@ -128,7 +128,7 @@ pub fn selected(network: Network, firmware: &[Firmware], all: bool) -> Vec<Row> 
 /// Both kinds of firmware.
 pub const BOTH: [Firmware; 2] = [Firmware::Bios, Firmware::Uefi];
 
-/// True when `BOOT_MATRIX` asks for every row.
+/// True when `BOOT_MATRIX` is `all`: every row is booted.
 pub fn boots_all() -> bool {
     match std::env::var("BOOT_MATRIX").as_deref() {
         Err(_) => false,

@@ -1,6 +1,6 @@
-//! Actions of an agent beyond streaming a raw image, on one machine: erasure by the disks' own
-//! commands, qcow2, an archive, a boot loader, and a program that fails before it works. One image
-//! is cancelled half-way.
+//! Actions of an agent other than streaming a raw image, on one machine: erasure by the disks' own
+//! commands, qcow2, an archive, a boot loader, and a program that fails twice and then succeeds. In
+//! another test, an image is canceled half-way.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -69,7 +69,8 @@ fn served(lab: &Lab) -> (BoxProcess, String) {
     let (raw, qcow2) = (lab.rack.work_dir().join("tiny.raw"), folder.join("tiny.qcow2"));
     let tree = lab.rack.work_dir().join("tree");
     fs::create_dir_all(&folder).unwrap();
-    // The small system has its folders in an initramfs: programs that need a device must create it.
+    // The small system has its folders in an initramfs, so its disk lacks the folders that programs
+    // in a chroot need.
     for place in ["bin", "dev"] {
         fs::create_dir_all(tree.join(place)).unwrap();
     }
@@ -189,7 +190,7 @@ fn a_disk_is_erased_filled_and_mended_by_actions() {
 fn an_image_is_stopped_half_way_and_begun_again() {
     let mut server = None;
     let lab = small_lab("cancelled", NucConfig::bios(), |lab| {
-        // The transfer would take an hour: only a cancelled action is ready for the next attempt in
+        // The transfer would take an hour: only a canceled action is ready for the next attempt in
         // time.
         let (process, image) = bad_server(lab, &["--rate", "5000"]);
         server = Some(process);

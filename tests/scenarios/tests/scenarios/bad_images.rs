@@ -1,6 +1,6 @@
-//! Invalid images and failing disks. One machine gets them all: each workflow fails with a message
-//! that names the cause, and the agent is ready for the next. One good image is included, for a
-//! file system that must become full.
+//! Invalid images and failing disks. One machine runs all cases: each workflow fails with a message
+//! that names the cause, and the agent is ready for the next workflow. One good image is included,
+//! because the case of a full disk needs its file system.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -13,7 +13,7 @@ use crate::watch::{SMALL, file_server, switched_on};
 
 /// Offset of the failing area: three fifths of the disk.
 const UNWRITABLE: u64 = (4 << 30) / 5 * 3;
-/// Size of the write at this offset.
+/// Size of the image's data at this offset, in bytes.
 const CLUSTER: u64 = 64 << 10;
 
 /// One action, and the expected words of its error message; no words mean success.
@@ -66,7 +66,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Serves every bad file, and the good one under two names.
+/// Serves the bad files and the good image. `hang.raw.zst` is the good image, but its transfer
+/// stalls.
 fn served(lab: &Lab) -> BoxProcess {
     let folder = lab.rack.work_dir().join("served");
     fs::create_dir_all(&folder).unwrap();

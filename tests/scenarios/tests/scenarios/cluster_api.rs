@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::watch::{ONE_START, SMALL};
 
 /// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
-/// parallel with another.
+/// parallel with another test.
 const WHOLE: Duration = Duration::from_secs(1500);
 /// Timeout for changes that need no boot of a machine.
 const SOON: Duration = Duration::from_secs(240);
@@ -37,7 +37,8 @@ fn managed(config: LabConfig) -> Management {
     management
 }
 
-/// The provider's role reads no Secret, and changes a machine only through its own requests.
+/// Checks the provider's role: it permits Workflows, but no Secrets, no deletion of Hardware and no
+/// creation of BMC Machines.
 fn see_little(management: &Management, kubeconfig: &Path) {
     for (verb, resource, may) in [
         ("list", "hardware.tinkerbell.org", "yes"),

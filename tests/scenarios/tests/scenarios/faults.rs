@@ -16,7 +16,8 @@ use crate::watch::{
 /// Address of the file server with faults.
 const LISTEN: &str = "10.77.0.1:8099";
 
-/// A lab with the product's minimum silence before a machine is booted again.
+/// Configuration of a lab with the product's minimum silence (20 s) before a machine is booted
+/// again.
 fn of_silence(name: &str) -> LabConfig {
     let mut config = LabConfig::new(RackConfig::new(name).nuc(NucConfig::bios()));
     config.silence_secs = 20;
@@ -70,8 +71,8 @@ fn power_cut_in_the_middle_of_an_image() {
     lab.wait_success(&workflow, SMALL + Duration::from_secs(120)).unwrap();
     wait_small_system(&lab);
     assert_eq!(nuc.count(Origin::Harness, Action::PowerCut), 1);
-    // Power-ons: one to begin and one after the cut. An emulator without CPU time is silent too,
-    // and the box then records it again.
+    // Power-ons: one to begin and one after the cut. The agent of an emulator without CPU time is
+    // silent too; the box then records `AgentSilent` and boots the machine once more.
     let log = fs::read_to_string(lab.daemon.log()).unwrap();
     let rescues = log.lines().filter(|line| line.contains("reason=\"AgentSilent\"")).count();
     let on = switched_on(&lab);

@@ -9,7 +9,7 @@ use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, poll};
 use crate::watch::{ONE_START, file_server, switched_on, told};
 
 /// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
-/// parallel with another.
+/// parallel with another test.
 const WHOLE: Duration = Duration::from_secs(1500);
 
 const KEY: &str =
@@ -127,7 +127,7 @@ fn debian_on_bios() {
 }
 
 mod capture {
-    //! Captured packets, compared with the reference for each ROM and for our answers.
+    //! Checks of the captured DHCP packets: the requests of each ROM, and the answers of the box.
 
     use std::net::Ipv4Addr;
 

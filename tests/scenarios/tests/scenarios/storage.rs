@@ -104,7 +104,7 @@ fn template(sha256: &str, image: &Image) -> String {
          \x20     GROW_LAST_PARTITION: true\n",
         image.url, image.sha256
     );
-    // At the second run, the results of the first run are in the way.
+    // The second run must replace the partitions and arrays of the first run.
     format!(
         "version: \"0.1\"\nname: storage\nglobal_timeout: 3600\ntasks:\n- name: storage\n\
          \x20 worker: \"{{{{.device_1}}}}\"\n\x20 actions:\n\

@@ -14,12 +14,13 @@ pub const ONE_START: &str = "only silence repeats a start, and a lab allows 120 
 /// Timeout for a boot, an installation of the small system and its first boot, on a busy machine.
 pub const SMALL: Duration = Duration::from_secs(420);
 
-/// A lab with one machine, pushed, and the template `install` of the small system.
+/// Starts a lab with the Hardware of one machine, and with a template `install` of the small
+/// system.
 pub fn small_lab(name: &str, nuc: NucConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
     small_lab_of(LabConfig::new(RackConfig::new(name).nuc(nuc)), image)
 }
 
-/// Builds such a lab from a configuration.
+/// Starts the lab of [`small_lab`] with this configuration.
 pub fn small_lab_of(config: LabConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();

@@ -14,10 +14,10 @@ use super::nuc::Nuc;
 use super::plan;
 use super::world::World;
 
-/// Maximum response time of a controller.
+/// Maximum response time of a BMC.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// Time after which a request to a silent controller is given up.
+/// Timeout of a request to a BMC that does not answer.
 const SILENT: Duration = Duration::from_secs(10);
 
 /// Drivers of the management controllers of all machines.

@@ -60,7 +60,7 @@ impl Chance {
         Duration::from_millis(self.rng().u64(least * 1000..=most * 1000))
     }
 
-    /// Random lifetime with this mean; `None` for an endless one.
+    /// Random lifetime with this mean; `None`, an endless lifetime, if the mean is zero.
     pub fn life(&self, mean: Duration) -> Option<Duration> {
         let left = 1.0 - self.rng().f64();
         (!mean.is_zero()).then(|| mean.mul_f64(-left.ln()))

@@ -26,7 +26,7 @@ impl Disk {
     /// Opens the disk for an action.
     ///
     /// # Errors
-    /// The action that has it open.
+    /// The ID of the action that has the disk open.
     pub fn open(self: &Arc<Self>, action: &str) -> Result<Opened, String> {
         let mut state = self.state();
         if let Some(writer) = &state.writer {

@@ -28,9 +28,9 @@ pub enum Incident {
     AgentHangs,
     /// The agent ends, and its kernel restarts the machine.
     AgentEnds,
-    /// The machine loses power and stays off until its controller switches it on.
+    /// The machine loses power and stays off until its BMC switches it on.
     Power,
-    /// The machine loses power, which comes back.
+    /// The machine loses power, which returns after a few seconds.
     PowerReturns,
     /// The box and the machine lose power in the same instant.
     Both,
@@ -62,7 +62,7 @@ impl Incident {
         !self.spares_machines() && self != Self::BoxThenMachine
     }
 
-    /// True when no machine loses anything.
+    /// True if the incident stops no machine, now or later.
     pub fn spares_machines(self) -> bool {
         matches!(self, Self::Box | Self::BoxForLong | Self::Connections)
     }
@@ -88,7 +88,7 @@ pub struct Injection {
     pub machine: usize,
 }
 
-/// The steps so far.
+/// Steps of a trial so far, and the incident to inject.
 #[derive(Default)]
 pub struct Steps {
     taken: Mutex<Vec<&'static str>>,
@@ -126,14 +126,16 @@ impl Steps {
 }
 
 impl World {
-    /// Takes a step. When the incident happens and hits `actor`, the actor goes no further.
+    /// Records a step, at which the incident may happen. Never returns if the incident stops
+    /// `actor`.
     pub async fn step(self: &Arc<Self>, actor: Actor, name: &'static str) {
         if !self.survives(actor, name) {
             std::future::pending().await
         }
     }
 
-    /// Takes a step; returns true when `actor` survives it.
+    /// Records a step, at which the incident may happen; returns false if the incident stops
+    /// `actor`.
     pub fn survives(self: &Arc<Self>, actor: Actor, name: &'static str) -> bool {
         if !self.is_trial() {
             return true;

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 /// Observed actions and power states, and the first broken rule.
 #[derive(Default)]
 pub struct Ledger {
-    /// Actions that were allowed to begin, and the agents of their tasks: the box stored them as
-    /// running.
+    /// Actions that may begin, because the box has stored them as running, and the agent ID of the
+    /// task of each.
     allowed: HashMap<String, String>,
     /// Every action that began, in order.
     begun: Vec<Begun>,
@@ -24,11 +24,12 @@ pub struct Ledger {
     credited: HashSet<String>,
     /// Actions that the box stored as running, by its last write.
     running: HashSet<String>,
-    /// Machines for whose controllers the box requested power off.
+    /// Machines for which the box has requested power off from the BMC, until the next power-on.
     asked_off: HashSet<String>,
-    /// Machines that were switched off by such a request, and not switched on again.
+    /// Machines that a BMC has switched off for the box, and has not switched on again.
     switched_off: HashSet<String>,
-    /// Time of each workflow's last end. The box's own clock may have been set since.
+    /// Virtual time of each workflow's last end. The box's own clock is not used: faults change
+    /// this clock.
     ended: HashMap<String, Instant>,
     violation: Option<String>,
 }
@@ -36,11 +37,11 @@ pub struct Ledger {
 /// An agent from its start to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct By {
-    /// Name of its machine.
+    /// Name of the agent's machine.
     pub machine: String,
     /// ID of the agent, which is the machine's MAC address.
     pub agent: String,
-    /// Number of times an agent began on this machine.
+    /// Number of agent starts on this machine, including the start of this agent.
     pub life: usize,
 }
 
@@ -104,7 +105,8 @@ impl Ledger {
         });
     }
 
-    /// Records that an agent leaves its system, after its report was acknowledged.
+    /// Records that an agent leaves its system, after the box acknowledged the report of the
+    /// action. The box must have stored the report by then.
     pub fn leaves(&mut self, machine: &str, id: &str) {
         if self.running.contains(id) {
             self.never(format!("{machine} is left, and its report is not stored"));
@@ -116,15 +118,15 @@ impl Ledger {
         self.done.insert(id.to_owned());
     }
 
-    /// Records a command of the box to a machine's controller; the command may not arrive.
+    /// Records a power command of the box to a machine's BMC; the command may not arrive.
     pub fn asks(&mut self, machine: &str, action: PowerAction) {
         if matches!(action, PowerAction::Off | PowerAction::Soft) {
             self.asked_off.insert(machine.to_owned());
         }
     }
 
-    /// Records that a controller switches its machine; `is_wanted` while the machine has a
-    /// workflow. A machine that the box may have switched off may be switched on in any case.
+    /// Records that a BMC executes a power command. The command needs a workflow of the machine
+    /// (`is_wanted`), except for a power-on after the box has requested power off.
     pub fn switched(&mut self, machine: &str, action: PowerAction, is_wanted: bool) {
         let gives_back = action == PowerAction::On && self.asked_off.remove(machine);
         if !is_wanted && !gives_back {
@@ -139,7 +141,7 @@ impl Ledger {
         }
     }
 
-    /// Records, at the end, a machine that the box switched off and never on again.
+    /// Checks, at the end of a run, that the box has left no machine switched off.
     pub fn ends_on(&mut self) {
         if let Some(machine) = self.switched_off.iter().min().cloned() {
             self.never(format!("{machine} was switched off by the box, and is left without power"));

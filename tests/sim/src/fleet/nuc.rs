@@ -22,20 +22,22 @@ use super::world::World;
 
 /// Range of the boot time of firmware and kernel, in seconds.
 const BOOT: (u64, u64) = (5, 40);
-/// Interval of firmware's requests to a silent box, and their number before it boots the disk.
+/// Interval of firmware's requests to a silent box, and their number before the firmware boots the
+/// disk.
 const ASKS: (Duration, usize) = (Duration::from_secs(10), 6);
 /// Maximum duration of an accidental power cut.
 const DARK: Duration = Duration::from_secs(60);
 /// Parts of an action, one for each block of the image.
 const PARTS: u32 = BLOCKS as u32;
-/// Time for which a workflow counts as recent: a job of it may have been sent before it ended.
+/// Time after the end of a workflow in which a power command may still arrive: the box may have
+/// sent the command before the end.
 const LATELY: Duration = Duration::from_secs(120);
 
 /// A simulated machine with its disk, its power state and its agent.
 pub struct Nuc {
     /// Number of the machine in the plan.
     pub index: usize,
-    /// Data that power cuts leave.
+    /// Disk, whose contents survive power cuts.
     pub disk: Arc<Disk>,
     world: Weak<World>,
     state: Mutex<State>,
@@ -49,11 +51,12 @@ struct State {
     doing: Option<AbortHandle>,
     story: &'static str,
     had_mishap: bool,
-    /// Number of times its controller switched it on or restarted it.
+    /// Number of power-ons, power cycles and resets that the BMC of this machine carried out. A
+    /// power-on of a running machine does not count.
     switched_on: usize,
     /// Number of agent starts on this machine.
     agents: usize,
-    /// The last action whose end is to leave the agent's system.
+    /// ID of the last action that succeeded and leaves the agent's system: `reboot` or `kexec`.
     leaving: String,
 }
 
@@ -76,12 +79,12 @@ impl Nuc {
         self.state().story
     }
 
-    /// True while it has power.
+    /// True while the machine has power.
     pub fn is_on(&self) -> bool {
         self.state().is_on
     }
 
-    /// Sets the boot device of the next boot only: network or disk.
+    /// Sets the override of the next boot: network (`pxe` is true), or no override.
     pub fn boot_next(&self, pxe: bool) {
         self.state().pxe_next = pxe;
     }
@@ -91,8 +94,8 @@ impl Nuc {
         self.state().pxe_next
     }
 
-    /// True when a workflow of this machine is open, or ended so recently that its job may have
-    /// been sent.
+    /// True if the workflow of this machine is open, or ended so recently that the box may have
+    /// sent a power command before the end.
     pub fn is_wanted(&self) -> bool {
         let Some(world) = self.world.upgrade() else { return false };
         world.workflow(self.index).is_some_and(|workflow| {
@@ -101,12 +104,13 @@ impl Nuc {
         })
     }
 
-    /// Number of times its controller switched it on or restarted it.
+    /// Number of power-ons, power cycles and resets that the BMC of this machine carried out. A
+    /// power-on of a running machine does not count.
     pub fn switched_on(&self) -> usize {
         self.state().switched_on
     }
 
-    /// Executes a controller command: power on, or with `anew` a power cycle.
+    /// Executes a command of the BMC: power on, or with `anew` a power cycle.
     pub fn is_switched(self: &Arc<Self>, anew: bool) {
         if anew || !self.is_on() {
             self.state().switched_on += 1;
@@ -142,7 +146,8 @@ impl Nuc {
         self.switch_on();
     }
 
-    /// Schedules the accidents of this machine, if the faults have any for it.
+    /// Schedules an accidental power cut and a hang of this machine, each with the probability in
+    /// the run's faults.
     pub fn suffer(self: &Arc<Self>) {
         let Some(world) = self.world.upgrade() else { return };
         let faults = world.settings.faults;
@@ -166,7 +171,8 @@ impl Nuc {
         }
     }
 
-    /// Loses power, if it is on; a machine whose power does not return waits for its controller.
+    /// Cuts the power of a running machine. With `comes_back`, the power returns after `dark`;
+    /// otherwise the machine stays off until its BMC switches it on.
     pub fn has_power_cut(self: &Arc<Self>, dark: Duration, comes_back: bool) {
         if !self.is_on() {
             return;
@@ -178,7 +184,7 @@ impl Nuc {
         self.switch_off();
     }
 
-    /// Loses power for `dark`, if it is on.
+    /// Cuts the power of a running machine for `dark`.
     pub fn lose_power(self: &Arc<Self>, dark: Duration) {
         if self.is_on() {
             self.mishap();
@@ -362,7 +368,8 @@ impl Nuc {
         })
     }
 
-    /// Write of an action to a block of the disk.
+    /// Changes a block of the disk as the action `image` does. An action `writefile` on an
+    /// incomplete image breaks a rule.
     fn touch(&self, disk: Option<&Opened>, image: &str, block: usize) {
         let (Some(disk), Some(world)) = (disk, self.world.upgrade()) else { return };
         match image {

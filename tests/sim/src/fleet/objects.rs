@@ -17,7 +17,7 @@ use super::plan::NAMESPACE;
 use super::time::at_once;
 use super::world::World;
 
-/// Maximum size of the store's log in bytes, because the store's file is in memory.
+/// Maximum size of the store's log in bytes: small, because the store's file is in memory.
 const LOG_BYTES: u64 = 8 << 20;
 
 /// All stored objects, which survive a kill of the box.
@@ -53,7 +53,7 @@ static KINDS: LazyLock<Registry> = LazyLock::new(|| {
 impl Objects {
     /// Returns an empty store; `clock` gives the creation time of objects.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        // In memory, because each write waits for its disk.
+        // In memory: on a real disk, each write would wait for the disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let folder = folder.expect("a folder can be made");
         let options = store::Options {
@@ -122,7 +122,7 @@ impl Store {
         self.world.upgrade().ok_or_else(|| ObjectError::Internal("the simulation is over".into()))
     }
 
-    /// Runs `write` after a delay, and may report an error although it took effect.
+    /// Runs `write` after a delay. May report an error, with or without the effect of the write.
     async fn write<T>(
         &self,
         write: impl FnOnce(&World) -> Result<T, ObjectError>,

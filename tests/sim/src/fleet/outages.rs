@@ -17,7 +17,7 @@ use super::chance::Chance;
 const LONGEST: Duration = Duration::from_secs(120);
 /// Maximum time that a management controller is dead.
 const DEAD: Duration = Duration::from_secs(600);
-/// Maximum difference of the box's clock from the real time, in hours, forward or back.
+/// Maximum difference of the box's clock from virtual time, in hours, forward or back.
 const HOURS: u64 = 24;
 
 type Window = Range<Duration>;
@@ -28,8 +28,8 @@ pub struct Outages {
     full: Vec<Window>,
     names: Vec<Window>,
     dead: BTreeMap<usize, Window>,
-    /// Changes of the box's clock: time of the change, and the difference from the real time after
-    /// it.
+    /// Changes of the box's clock: time of the change, and the difference from virtual time after
+    /// the change.
     steps: Vec<(Duration, SignedDuration)>,
 }
 

@@ -1,5 +1,5 @@
-//! Owners: they apply workflows, cancel and retry some, and switch on machines that the box may
-//! not.
+//! Owners: they apply workflows, cancel and retry some, and switch on the machines that the box may
+//! not switch on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,8 +75,9 @@ impl World {
         self.objects.patch(plan::KIND, &plan::key(index), patch);
     }
 
-    /// Switches a second machine on whenever its workflow waits for its agent. The box may boot
-    /// only the machine that a workflow is for.
+    /// Switches the second machine of a workflow on whenever the workflow waits for the agent of
+    /// this machine. The box may boot only the first machine, which the workflow's `hardwareRef`
+    /// names.
     pub async fn tends(self: Arc<Self>, second: usize) {
         let Some(first) = self.plan.first(second) else { return };
         let (nuc, agent) = (&self.nucs[&second], plan::mac(second).to_string());

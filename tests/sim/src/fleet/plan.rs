@@ -74,13 +74,15 @@ impl Plan {
         if self.kind(index) == Kind::Doomed { Fate::Fails } else { Fate::Succeeds }
     }
 
-    /// The machine that does the second task of this one's workflow.
+    /// Second machine of the workflow of machine `index`; `None` unless the workflow is a
+    /// [`Kind::Pair`].
     pub fn second(self, index: usize) -> Option<usize> {
         let is_pair = index < self.machines && self.kind(index) == Kind::Pair;
         is_pair.then_some(self.machines + index)
     }
 
-    /// The machine whose workflow has a task for this one, beside its own.
+    /// Machine whose workflow has a task for the second machine `index`; `None` if `index` is not a
+    /// second machine.
     pub fn first(self, index: usize) -> Option<usize> {
         let first = index.checked_sub(self.machines)?;
         self.second(first).map(|_| first)
@@ -101,12 +103,12 @@ impl Plan {
         (2 * self.machines..).take(BYSTANDERS)
     }
 
-    /// Every machine there is.
+    /// All machines of the run.
     pub fn all(self) -> impl Iterator<Item = usize> {
         (0..self.machines).chain(self.seconds()).chain(self.bystanders())
     }
 
-    /// Task of a machine.
+    /// Workflow object of a machine.
     pub fn workflow(self, index: usize) -> Value {
         let (template, attempts) = match self.kind(index) {
             Kind::Install => ("install", 20),
@@ -131,13 +133,13 @@ impl Plan {
     }
 }
 
-/// The address by which a machine and its agent are known.
+/// MAC address of a machine, which is also the ID of its agent.
 pub fn mac(index: usize) -> MacAddr {
     let [.., a, b] = u32::try_from(index).unwrap_or_default().to_be_bytes();
     MacAddr([0x52, 0x54, 0, 0x77, a, b])
 }
 
-/// A machine's objects: Hardware, Machine and Workflow have one name.
+/// Name of a machine's Hardware, Machine and Workflow, which is the same for all three.
 pub fn name(index: usize) -> String {
     format!("nuc{index}")
 }
@@ -147,7 +149,7 @@ pub fn key(index: usize) -> ObjectKey {
     ObjectKey::new(NAMESPACE, name(index))
 }
 
-/// The machine of a management controller at this address.
+/// Index of the machine whose BMC has this host name.
 pub fn index_of(host: &str) -> Option<usize> {
     host.strip_prefix("bmc")?.parse().ok()
 }
@@ -161,7 +163,7 @@ pub fn takes(image: &str) -> (u64, u64) {
     }
 }
 
-/// The longest that an action may take.
+/// Timeout of each action in a template.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Builds a template of tasks; each task has a worker and actions, given as name and image.
@@ -183,7 +185,7 @@ fn template(name: &str, tasks: &[(&str, &[(&str, &str)])]) -> Value {
     })
 }
 
-/// A workflow of one action for a machine, which is booted for another workflow.
+/// Template and Workflow of one action, without boot options: another workflow boots the machine.
 pub fn one_action(index: usize, name: &str, image: &str, says: &str) -> [(Resource, Value); 2] {
     let text = format!(
         "name: {name}\nglobal_timeout: 0\ntasks:\n- name: {name}\n  worker: \
@@ -232,8 +234,8 @@ pub fn shared() -> Vec<(Resource, Value)> {
     templates.chain([(SECRET, secret)]).collect()
 }
 
-/// Hardware of a machine. The owner permits network boot of a second machine, because a workflow
-/// permits network boot only for its own machine.
+/// Hardware and Machine (BMC) of a machine. The owner permits network boot of a second machine,
+/// because a workflow permits network boot only for its own machine.
 pub fn machine(index: usize, is_second: bool) -> Vec<(Resource, Value)> {
     let (name, mac) = (name(index), mac(index).to_string());
     let hardware = json!({

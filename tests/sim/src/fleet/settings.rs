@@ -17,7 +17,8 @@ pub struct Settings {
 /// Kinds and frequencies of faults, until [`Faults::until`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
-    /// Maximum transit time of bytes, and maximum time of a write or a watch.
+    /// Maximum delay of bytes in transit, before and after a write, and between two events of a
+    /// watch.
     pub delay: Duration,
     /// Mean lifetime of a connection; zero: no cuts.
     pub cut: Duration,
@@ -36,7 +37,8 @@ pub struct Faults {
     pub actions: f64,
     /// Workflows that their owner cancels at some time, in percent; half of them are retried.
     pub cancelled: f64,
-    /// Mean time between two common power cuts of the box and machines; zero: never.
+    /// Mean time between two blackouts, in which the box and some machines lose power in the same
+    /// instant; zero: never.
     pub blackout: Duration,
     /// Mean time between two changes of the box's clock, forward or back; zero: never.
     pub clock: Duration,
@@ -45,7 +47,7 @@ pub struct Faults {
     /// Mean time between two periods in which no name server answers, so that no management
     /// controller is found; zero: never.
     pub names: Duration,
-    /// Machines whose management controller is dead for a while, in percent.
+    /// Machines whose management controller does not answer for up to 10 minutes, in percent.
     pub dead: f64,
     /// Time of the last fault.
     pub until: Duration,

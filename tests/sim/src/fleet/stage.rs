@@ -51,7 +51,7 @@ impl Stage {
     /// Waits until `test` is true of a machine's workflow.
     ///
     /// # Panics
-    /// It does not become true in time.
+    /// When `test` does not become true in time.
     pub async fn until(
         &self,
         index: usize,
@@ -64,7 +64,7 @@ impl Stage {
     /// Waits until `test` is true of a workflow.
     ///
     /// # Panics
-    /// It does not become true in time.
+    /// When `test` does not become true in time.
     pub async fn until_of(
         &self,
         name: &str,
@@ -96,7 +96,7 @@ impl Stage {
     /// Waits until `test` is true of the fleet.
     ///
     /// # Panics
-    /// It does not become true in time.
+    /// When `test` does not become true in time.
     pub async fn until_that(&self, what: &str, test: impl Fn(&Self) -> bool) {
         let bound = Instant::now() + BOUND;
         while !test(self) {

@@ -1,5 +1,5 @@
-//! Virtual time for parts of the product that use threads, or that run in no time. The store's
-//! writer is a thread, so virtual time must not advance while it works.
+//! Virtual time for parts of the product that use threads, or that must take no virtual time. The
+//! store's writer is a thread, so virtual time must not advance while the writer works.
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -23,7 +23,7 @@ impl Wake for Unparks {
 /// Runs `work` to its end and blocks this thread, so that no virtual time passes. `work` must wait
 /// for other threads only.
 pub fn at_once<T>(work: impl Future<Output = T>) -> T {
-    // A task that has used up its budget would never continue here.
+    // No cooperative budget: tokio would not continue a task here that has used up its budget.
     let mut work = pin!(tokio::task::unconstrained(work));
     let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
     let mut context = Context::from_waker(&waker);

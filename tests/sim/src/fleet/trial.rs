@@ -27,7 +27,7 @@ pub struct Trial {
     pub switched_on: BTreeMap<String, usize>,
     /// Last state of each machine.
     pub machines: BTreeMap<String, &'static str>,
-    /// Number of start events that the box recorded for each action, by its message.
+    /// Number of start events that the box recorded for each action, by the message of the event.
     pub started: BTreeMap<String, usize>,
 }
 

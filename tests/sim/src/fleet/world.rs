@@ -22,7 +22,7 @@ use super::outages::{Outages, VirtualClock};
 use super::plan::{self, Fate, Kind, Plan};
 use super::{Settings, Summary};
 
-/// The rack, the box, and chance.
+/// State of one run, which all parts of the simulation share.
 pub struct World {
     /// Settings of the run.
     pub settings: Settings,
@@ -75,7 +75,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl World {
     /// Builds machines that are off and the objects that describe them, and schedules no event.
-    /// `trial` makes all workflows of one kind, and counts steps.
+    /// `trial` sets one kind for all workflows, counts the steps, and may inject an incident at a
+    /// step.
     pub fn new(settings: Settings, trial: Option<(Kind, Option<Injection>)>) -> Arc<Self> {
         let plan = Plan { machines: settings.machines, only: trial.map(|(kind, _)| kind) };
         Arc::new_cyclic(|world| {
@@ -143,7 +144,7 @@ impl World {
         }
     }
 
-    /// Takes the downtime that [`World::kill_box`] set.
+    /// Takes the downtime that [`World::kill_box`] set; `None` after a random kill.
     pub fn time_away(&self) -> Option<Duration> {
         locked(&self.time_away).take()
     }
@@ -219,7 +220,7 @@ impl World {
         (0..self.settings.machines).map(|index| (index, self.workflow(index)))
     }
 
-    /// True when every workflow ended for good, as planned.
+    /// True when every workflow has ended, and no further attempt follows.
     pub fn have_all_ended(&self) -> bool {
         let mut open = locked(&self.open);
         open.retain(|index| {
@@ -232,7 +233,7 @@ impl World {
         open.is_empty()
     }
 
-    /// True when a workflow ended for good.
+    /// True when a workflow has ended, and no further attempt follows.
     pub fn is_over(&self, index: usize, workflow: &Workflow) -> bool {
         let status = &workflow.status;
         if !status.state.ended() {
@@ -249,7 +250,7 @@ impl World {
         }
     }
 
-    /// Text with each workflow that did not end, and its progress.
+    /// Text with the number of workflows that did not end, and the progress of up to five.
     pub fn stories(&self) -> String {
         let open = self.workflows().filter(|(index, workflow)| {
             !workflow.as_ref().is_some_and(|workflow| self.is_over(*index, workflow))
@@ -313,7 +314,8 @@ impl World {
         Ok(summary)
     }
 
-    /// True when the machines of a workflow that succeeded have their image, and nothing writes it.
+    /// Checks that every machine of a workflow has its whole image, and that no action writes to
+    /// the disk.
     fn are_installed(&self, index: usize) -> Result<(), String> {
         for member in self.plan.members(index) {
             let disk = &self.nucs[&member].disk;

@@ -1,4 +1,4 @@
-//! One test for each rule of the ledger, which breaks it.
+//! Tests that break the rules of the ledger.
 
 use std::net::Ipv4Addr;
 

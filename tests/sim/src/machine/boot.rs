@@ -9,11 +9,11 @@ use crate::machine::{Act, Download, Fetch, Firmware, Machine, Phase, Stage, Turn
 const PROMPT: Moment = 2 * SECOND;
 /// Timeout of an HTTP client for a silent server.
 const HTTP_PATIENCE: Moment = 30 * SECOND;
-/// Further tries of a download, as the box's scripts have them.
+/// Maximum retries of the kernel's download, as in the box's scripts.
 const RETRIES: usize = 4;
 
 impl Machine {
-    /// Loads what DHCP named.
+    /// Loads the boot file or the URL that DHCP named.
     pub(super) fn load(&mut self, file: String, turn: &mut Turn<'_>) {
         self.exchange += 1;
         self.tries = 0;
@@ -32,7 +32,8 @@ impl Machine {
         self.phase = Phase::Loading(download);
     }
 
-    /// A TFTP datagram for one of its ports; blocks of a file come by [`Machine::block`].
+    /// Handles a TFTP datagram for a port of the machine, except a block of a file: see
+    /// [`Machine::block`].
     pub fn tftp(&mut self, port: u16, bytes: &[u8], turn: &mut Turn<'_>) {
         if let Phase::Loading(download) = &mut self.phase
             && download.port() == port
@@ -42,8 +43,8 @@ impl Machine {
         }
     }
 
-    /// A block of a file, without its bytes: its number on the wire, where it begins in the file,
-    /// how long it is.
+    /// Handles a block of a file, without its bytes: the block number in the packet, the offset in
+    /// the file, and the length in bytes.
     pub fn block(&mut self, port: u16, number: u16, at: u64, length: u64, turn: &mut Turn<'_>) {
         if let Phase::Loading(download) = &mut self.phase
             && download.port() == port
@@ -146,7 +147,7 @@ pub(super) enum Step {
     Send(Vec<(u16, Vec<u8>)>),
     /// Send this last acknowledgement: the file is complete.
     Complete(Vec<u8>),
-    /// The server has no such file, or refused it.
+    /// The server sent an error, or no answer after all tries.
     Failed,
 }
 

@@ -9,7 +9,7 @@ use crate::clock::{MILLI, Moment, SECOND};
 use crate::machine::boot::Step;
 use crate::machine::{Firmware, Turn};
 
-/// Timeouts without anything new after which a ROM gives up.
+/// Maximum number of consecutive timeouts; at the next timeout, a ROM gives up.
 const TRIES: u32 = 6;
 /// Error code 8, which EDK2 sends once it has learned the size.
 const SIZE_KNOWN: &[u8] = b"\0\x05\0\x08User aborted download\0";
@@ -20,17 +20,17 @@ pub struct Download {
     port: u16,
     file: String,
     firmware: Firmware,
-    /// The size request (`tsize`) is still open.
+    /// True until the request for the size (`tsize`) is answered.
     sizing: bool,
     /// Options of the OACK; `None` until the first answer.
     granted: Option<Options>,
-    /// The next block, not modulo 65536.
+    /// Number of the next block, which does not wrap at 65536.
     next: u64,
     /// Bytes received so far.
     received: u64,
     /// Blocks since the last acknowledgement.
     unacked: u64,
-    /// A gap was reported, and no new block came since.
+    /// True if a gap was reported and no new block came since.
     complained: bool,
     tries: u32,
 }
@@ -54,7 +54,7 @@ impl Download {
         (download, request)
     }
 
-    /// The port it is received at.
+    /// UDP port of the client.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -113,7 +113,7 @@ impl Download {
         Step::Send(vec![(self.port, acked)])
     }
 
-    /// Nothing came for [`Self::patience`].
+    /// Handles a timeout: no new block came for [`Self::patience`].
     pub fn timer(&mut self) -> Step {
         self.tries += 1;
         (self.complained, self.unacked) = (false, 0);

@@ -6,7 +6,7 @@ use crate::clock::{Moment, SECOND};
 use crate::machine::{Act, Lease, Machine, Phase, Place, Stage, Turn};
 use crate::message::{ACK, Ask, Client, DECLINE, DISCOVER, NAK, OFFER, RELEASE, REQUEST, Reply};
 
-/// The least time between two renewals; RFC 2131 has a minute, for leases longer than a test's.
+/// Minimum time between two renewals. RFC 2131 requires a minute, but the leases here are short.
 const RENEW_AGAIN: Moment = 20 * SECOND;
 /// The least time between a DECLINE and the next DISCOVER (RFC 2131 §3.1.5).
 const DECLINED: Moment = 10 * SECOND;
@@ -30,7 +30,7 @@ impl Machine {
         turn.wake(self.manners().waits[0]);
     }
 
-    /// A message from a server arrived.
+    /// Handles a DHCP message from a server.
     pub fn heard(&mut self, reply: Reply, turn: &mut Turn<'_>) {
         if reply.xid != self.xid || self.stage == Stage::Off {
             return;
@@ -51,7 +51,7 @@ impl Machine {
         }
     }
 
-    /// Handles the result of the probe of its new address.
+    /// Handles the result of the probe of the machine's new address.
     pub fn probed(&mut self, is_used: bool, turn: &mut Turn<'_>) {
         let (Phase::Probing, Some(lease)) = (&self.phase, self.lease) else { return };
         if is_used {
@@ -112,7 +112,8 @@ impl Machine {
         }
     }
 
-    /// Sends a renewal: at least half of the lease is over.
+    /// Sends a renewal, because at least half of the lease is over. After the end of the lease,
+    /// begins a new exchange.
     pub(super) fn renew(&mut self, turn: &mut Turn<'_>) {
         let Some(lease) = self.lease else { return };
         let (_, rebinding) = lease.times();
@@ -200,8 +201,8 @@ impl Machine {
         }
     }
 
-    /// The lease counts from now, as udhcpc counts it, not from the REQUEST as RFC 2131 requires:
-    /// the box must tolerate less careful clients.
+    /// Takes the lease of an ACK. The lease time counts from now, as in udhcpc, not from the
+    /// REQUEST as RFC 2131 requires: the box must tolerate less careful clients.
     fn take(&mut self, reply: &Reply, turn: &mut Turn<'_>) {
         if self.address() != Some(reply.address) {
             self.leave(turn);

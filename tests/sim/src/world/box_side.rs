@@ -1,4 +1,4 @@
-//! Events of the box, and its requests.
+//! Events of the box, and the box's requests to the simulation.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -27,8 +27,8 @@ const SLOW_COMMIT: std::ops::Range<u64> = 50 * MILLI..800 * MILLI;
 /// Downtime of the box after a kill, and time for which DHCP service stays closed.
 const DOWN: std::ops::Range<u64> = 100 * MILLI..10 * SECOND;
 const CLOSED: std::ops::Range<u64> = SECOND..45 * SECOND;
-/// Header bytes of a TFTP data packet, which carries its block without bytes; a DHCP answer has its
-/// own bytes.
+/// Header bytes of a TFTP data packet. A simulated block has no bytes, so the packet size is
+/// computed from this constant and the block's length.
 const BLOCK_HEAD: u64 = 4;
 
 impl World {
@@ -44,7 +44,8 @@ impl World {
         }
     }
 
-    /// Starts with a random wall clock: a box may have no clock that runs while it is off.
+    /// Starts the box, if it is off, with a random wall clock: a real box may have no clock that
+    /// runs while the power is off.
     pub(super) fn start(&mut self) {
         if !self.appliance.is_up() {
             let unix_secs = if self.rng.bool() { 0 } else { self.rng.u64(..4_000_000_000) };
@@ -89,7 +90,8 @@ impl World {
         Ok(())
     }
 
-    /// Learns working loaders from the DHCP events of the machines.
+    /// Processes DHCP events: learns working loaders, and records the machine that got each
+    /// address.
     pub(super) fn learn_from_story(&mut self) {
         for told in self.appliance.take_story() {
             match told {
@@ -105,7 +107,7 @@ impl World {
 
     pub(super) fn loaded(&mut self, peer: IpAddr, file: &str) {
         let IpAddr::V4(address) = peer else { return };
-        // The machine itself has left the address already.
+        // The ledger lists no user: the machine has stopped using the address already.
         let mac = self.appliance.rack.given.get(&address).copied();
         if let (Some(mac), Some(BootFile::File(file))) = (mac, BootFile::read(file)) {
             self.learn(mac, Heard::Fetched(&file));
@@ -118,7 +120,7 @@ impl World {
         self.appliance.rack.learn(mac, place.machine.firmware, heard, now);
     }
 
-    /// Asks the box's own link, as `dhcp::arp` does.
+    /// Probes an address in the box's own network, as `dhcp::arp` does.
     pub(super) fn ask(&mut self, address: Ipv4Addr) {
         let (now, epoch) = (self.now, self.appliance.epoch);
         let mut answer = (now + PROBE_WAIT, None);
@@ -181,7 +183,8 @@ impl World {
         Some(rack::index_of(mac)).filter(|index| *index < self.places.len())
     }
 
-    /// Answer of the box for a URL that its own scripts name.
+    /// HTTP response of the box. Panics for a URL that neither the box's scripts nor its DHCP
+    /// answers contain.
     pub(super) fn http_answer(&mut self, machine: usize, url: &str) -> Fetch {
         let path = url.strip_prefix(&format!("http://{}:7080/", rack::SERVER));
         let mac = self.places[machine].machine.mac;

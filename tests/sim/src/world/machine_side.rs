@@ -16,7 +16,7 @@ use crate::wire::percent;
 /// udhcpc does).
 const PROBES: [u64; 2] = [0, 200 * MILLI];
 const PROBE_WAIT: u64 = 500 * MILLI;
-/// TCP's first retransmission; the next takes twice as long.
+/// Time until TCP's first retransmission; each later wait is twice as long.
 const SEGMENT_AGAIN: u64 = 200 * MILLI;
 /// Time until a connection to a box that is off fails.
 const NO_CONNECTION: u64 = 3 * SECOND;
@@ -48,7 +48,7 @@ impl World {
             Event::HttpAnswer { machine, exchange, epoch, fetch }
                 if exchange == self.places[machine].machine.exchange =>
             {
-                // The connection ended when its box was killed.
+                // A kill of the box after the request has ended the connection.
                 let is_whole = epoch == self.appliance.epoch;
                 let fetch = if is_whole { fetch } else { Fetch::Failed };
                 self.act(machine, |it, turn| it.fetched(&fetch, turn))
@@ -98,7 +98,7 @@ impl World {
         self.act(machine, Machine::power_on)
     }
 
-    /// Runs a function of a machine, and executes its actions.
+    /// Runs `turn` on a machine, and executes the machine's actions.
     fn act(
         &mut self,
         index: usize,
@@ -186,11 +186,13 @@ impl World {
         }
     }
 
-    /// Another user of the address answers the probe, unless every probe or answer is lost.
+    /// Queues the result of a machine's ARP probes. Another user of the address is found, unless
+    /// all probes or answers are lost.
     fn probe(&mut self, index: usize, address: std::net::Ipv4Addr) {
         let place = &self.places[index];
         let (mac, exchange, relayed) = (place.machine.mac, place.machine.exchange, place.relayed);
-        // The machine itself has the address by now: only a station without a lease can conflict.
+        // The ledger lists the machine itself as the user by now: only a station without a lease
+        // can conflict.
         let holder = self.squatters.get(&address).copied();
         let holder = holder.or_else(|| self.user_of(address, relayed)).filter(|it| *it != mac);
         let is_used =
@@ -199,8 +201,8 @@ impl World {
         self.queue.put(at, Event::Probed { machine: index, exchange, is_used });
     }
 
-    /// Arrival time of the answer to an ARP probe sent after `after`; `None` when one of them is
-    /// lost.
+    /// Arrival time of the answer to a packet that is sent `after` microseconds from now; `None` if
+    /// the packet or the answer is lost.
     pub(super) fn there_and_back(&mut self, after: u64) -> Option<u64> {
         let there = self.wire.carry(self.now + after, &mut self.rng)[0]?;
         self.wire.carry(there, &mut self.rng)[0]

@@ -24,8 +24,8 @@ use crate::world::trace::Trace;
 const LOADER_BYTES: usize = 40 * 1024;
 /// Machines for each visitor.
 const MACHINES_PER_VISITOR: u32 = 16;
-/// Pool addresses for each visitor, who takes a new one each time. There are fewer than the leases
-/// of its earlier visits, so that pools run dry at times.
+/// Pool addresses for each visitor, which gets a new address at each visit. The leases of earlier
+/// visits can use all of these, so that a pool has no free address at times.
 const ADDRESSES_PER_VISITOR: u32 = 3;
 
 impl World {
@@ -102,7 +102,8 @@ impl World {
         }
     }
 
-    /// A random time from now, `mean` away on average; `None` when the faults have ended by then.
+    /// A random time after now, `mean` later on average. `None` if `mean` is 0, or if the faults
+    /// have ended by then.
     pub(super) fn some_time(&mut self, mean: Moment) -> Option<Moment> {
         if mean == 0 {
             return None;
@@ -125,7 +126,7 @@ fn place(index: u32, machines: u32, settings: &Settings, rng: &mut Rng) -> Place
         _ => Firmware::Disk,
     };
     let machine = Machine::new(rack::mac_of(index, 0), firmware);
-    // Some machines come from another network and still request its address.
+    // Some machines come from another network, and request the address that they had there.
     let elsewhere = Ipv4Addr::from_bits(Ipv4Addr::new(192, 168, 1, 10).to_bits() + index % 200);
     let machine = if firmware == Firmware::Disk && rng.bool() {
         machine.with_memory(elsewhere)
@@ -160,7 +161,7 @@ fn squatters(
     squatters
 }
 
-/// Registered, reserved (inside of the pool or outside), or unknown.
+/// Class of each machine: registered, reserved (inside of the pool or outside), or unknown.
 fn classes(
     places: &[Place],
     own: u32,

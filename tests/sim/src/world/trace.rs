@@ -56,7 +56,8 @@ impl Trace {
     }
 }
 
-/// True for an event of the watched machine, or of the box itself.
+/// True for an event of the watched machine, except a block of a file, and for a kill, a start or
+/// another serving state of the box.
 pub fn concerns(event: &Event, watched: usize, mac: Option<MacAddr>) -> bool {
     match event {
         Event::DhcpToMachine { machine, .. }
@@ -75,7 +76,7 @@ pub fn concerns(event: &Event, watched: usize, mac: Option<MacAddr>) -> bool {
     }
 }
 
-/// An event on one line, its messages read.
+/// An event as one line of text, with decoded DHCP messages.
 pub fn line(event: &Event) -> String {
     match event {
         Event::DhcpToBox((bytes, from)) => format!("to box {from:?}: {:?}", read_ask(bytes)),

@@ -7,7 +7,7 @@ use sim::{Faults, Settings, Summary, Violation};
 use crate::seeds::Seeds;
 
 const MODES: [Mode; 3] = [Mode::Pool, Mode::Reserved, Mode::Proxy];
-/// Seeds of a test with small racks.
+/// Number of seeds of a test with small racks.
 const RUNS: u64 = 4;
 
 #[track_caller]

@@ -7,8 +7,8 @@ use sim::fleet::{Incident, Injection, Kind, Trial, trial};
 
 use crate::seeds::Seeds;
 
-/// An incident other than the box's death happens at one step of this many. The seed selects it, so
-/// that this number of seeds covers every step.
+/// Distance of the steps at which an incident is injected; a death of the box is injected at every
+/// step. The seed selects the first step, so that this number of seeds covers every step.
 const STRIDE: usize = 4;
 /// Steps that every workflow has.
 const STEPS: [&str; 10] = [

@@ -1,11 +1,11 @@
-//! Fleets under their workflows, with and without faults, by fixed seeds. A failure prints its
-//! seed; `SIM_SEED` in the environment repeats its faults.
+//! Fleets that run workflows, with and without faults, by fixed seeds. A failure prints its seed;
+//! `SIM_SEED` in the environment repeats its faults.
 
 use sim::fleet::{Faults, Settings, Summary, run};
 
 use crate::seeds::Seeds;
 
-/// Seeds of the test with small fleets.
+/// Number of seeds of the test with small fleets.
 const RUNS: u64 = 2;
 
 #[track_caller]
@@ -19,7 +19,7 @@ fn installed(settings: Settings) -> Summary {
 #[test]
 fn nothing_goes_wrong_by_itself() {
     let summary = installed(Settings { machines: 50, seed: 7, faults: Faults::CALM });
-    // 45 workflows of 3 to 5 actions each, and 5 that begin their second one six times.
+    // 45 workflows of 3 to 5 actions each, and 5 that begin their second action six times.
     assert_eq!((summary.succeeded, summary.failed, summary.cancelled), (45, 5, 0), "{summary}");
     assert_eq!((summary.kills, summary.cuts, summary.failed_writes), (0, 0, 0), "{summary}");
     assert!(summary.lasted.as_secs() < 600, "{summary}");
@@ -62,7 +62,7 @@ fn a_thousand_agents_do_their_work_on_a_bad_day() {
     let seeds = Seeds::new(1);
     let seed = seeds.all.start;
     let summary = installed(Settings { machines: 1000, seed, faults: Faults::ROUGH });
-    // Usual counts are 15, 850 and 500; 2 or 3 and 25.
+    // Usual counts: 15 kills, 850 cuts and 500 mishaps; 2 or 3 blackouts and 25 retries.
     let is_bad = summary.kills > 1 && summary.cuts > 250 && summary.mishaps > 100;
     let is_bad = is_bad && summary.blackouts > 0 && summary.retried > 5;
     assert!(seeds.expect(is_bad), "{summary}");

@@ -1,5 +1,5 @@
-//! Faults of people, racks and networks in single workflows, in the order of scenarios that the
-//! emulated racks of `tests/scenarios` have too.
+//! Cancellations, and faults of the box, machines and networks, in single workflows. The emulated
+//! racks of `tests/scenarios` run similar scenarios.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use sim::fleet::{Incident, Kind, Stage, Summary, action, direct};
 
 use crate::seeds::Seeds;
 
-/// Seeds of each scenario.
+/// Number of seeds of each scenario.
 const RUNS: u64 = 8;
 /// Maximum interval of a working agent's messages, plus the time of an answer.
 const HEARD: Duration = Duration::from_secs(7);
@@ -16,7 +16,7 @@ const HEARD: Duration = Duration::from_secs(7);
 const BACK: Duration = Duration::from_secs(20);
 /// Longer than a machine takes to start.
 const STARTED: Duration = Duration::from_secs(60);
-/// Sentences of an agent about images, by the file.
+/// Error messages of an agent for bad images, by workflow.
 const BAD_IMAGES: [(&str, &str); 4] = [
     ("missing", "http://box/nothing.raw is refused: 404 Not Found"),
     ("corrupt", "cannot decode the zstd image http://box/corrupt.raw.zst"),
@@ -54,7 +54,7 @@ fn a_cancelled_image_is_stopped_and_begun_again() {
         assert!(stage.events(0).iter().any(|reason| reason == "Cancelled"));
         stage.pass(HEARD).await;
         assert!(!stage.is_writing(0), "its agent stopped");
-        // The retry policy does not apply to a workflow that its owner cancelled.
+        // The retry policy does not apply to a workflow that its owner canceled.
         stage.pass(Duration::from_secs(3600)).await;
         let later = stage.until(0, "over", |it| it.status.state.ended()).await;
         assert_eq!(later.status.state, State::Failed);
@@ -74,7 +74,7 @@ fn a_cancelled_image_is_stopped_and_begun_again() {
 #[test]
 fn a_cancelled_workflow_starts_over() {
     scenario(Kind::Restarts, async |stage| {
-        // In its second task, or about to begin it: that may be over between two looks.
+        // The end of the first task, because the second task may end between two checks.
         let seeded = |it: &Workflow| {
             let mut actions = it.status.tasks.iter().flat_map(|task| &task.actions);
             actions.any(|it| it.name == "seed" && it.state == ActionState::Success)
@@ -82,8 +82,8 @@ fn a_cancelled_workflow_starts_over() {
         stage.until(0, "in its second task", seeded).await;
         stage.cancel(0);
         stage.until(0, "over", |it| it.status.state.ended()).await;
-        // The cancellation may come as the machine leaves for what was installed. Then its agent is
-        // gone, and the retry has to switch it on again.
+        // The cancellation may come while the machine starts the installed system. Then the agent
+        // is gone, and the retry must switch the machine on again.
         stage.pass(HEARD).await;
         let has_left = stage.story(0) == "runs what was installed";
         let before = names(stage).len();
@@ -162,7 +162,8 @@ fn a_box_that_is_away_for_long_repeats_nothing() {
         stage.until_runs(0, "image").await;
         stage.inject(Incident::BoxForLong, 0);
         stage.until(0, "done", |it| it.status.state == State::Success).await;
-        // The box does not count an agent as silent before it has listened for that long itself.
+        // The box counts an agent as silent only after the box itself has run for the whole
+        // timeout.
         assert_eq!(names(stage), ["wipe", "image", "write", "leave"]);
         assert_eq!(stage.switched_on(0), 1);
     });
@@ -171,7 +172,7 @@ fn a_box_that_is_away_for_long_repeats_nothing() {
 #[test]
 fn a_dropped_connection_repeats_nothing() {
     scenario(Kind::Install, async |stage| {
-        // All the time: some actions are over in a moment.
+        // Breaks the connections again and again: some actions end within a moment.
         let dropping = async {
             loop {
                 stage.inject(Incident::Connections, 0);

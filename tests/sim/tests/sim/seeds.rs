@@ -6,7 +6,7 @@ use std::ops::Range;
 pub struct Seeds {
     /// Each seed is one run.
     pub all: Range<u64>,
-    /// True when no variable selects the seeds.
+    /// True when `SIM_SEED` is not set.
     fixed: bool,
 }
 
@@ -21,8 +21,8 @@ impl Seeds {
         Self { all: first..first.saturating_add(runs), fixed: seed.is_none() }
     }
 
-    /// True when counts that depend on the seed are as expected. The fixed seeds must reach them;
-    /// any other seed may have few faults.
+    /// Returns `reached` for the fixed seeds, which must reach the expected counts. True for any
+    /// other seed, which may have few faults.
     pub fn expect(&self, reached: bool) -> bool {
         reached || !self.fixed
     }

@@ -1,4 +1,4 @@
-//! One test for each rule of the ledger, which breaks it.
+//! Tests of the ledger: a run without a broken rule, and runs that break one rule each.
 
 use bmc::PowerAction;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn workflow(state: &str, actions: &[(&str, &str)]) -> Value {
     })
 }
 
-/// An agent in its life number `life`.
+/// The agent of the machine's start number `life`.
 fn by(life: usize) -> By {
     By { machine: "nuc".to_owned(), agent: "agent".to_owned(), life }
 }
@@ -46,7 +46,7 @@ fn a_good_run_is_none() {
         ledger.committed(&before, &after);
         before = after;
     }
-    // The workflow is cancelled between the commands off and on.
+    // The workflow is canceled between the commands for power off and power on.
     ledger.asks("nuc", PowerAction::Off);
     ledger.switched("nuc", PowerAction::Off, true);
     ledger.switched("nuc", PowerAction::On, false);
