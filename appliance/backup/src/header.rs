@@ -1,5 +1,6 @@
 //! Header of a backup: two readable lines at the beginning of the file.
 
+use std::fmt;
 use std::io::BufRead;
 
 use jiff::Timestamp;
@@ -68,6 +69,18 @@ pub struct Contents {
     pub files: u64,
     /// True if `box.toml` is included.
     pub settings: bool,
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { objects, hardware, secrets, leases, files, settings } = self;
+        let settings = if *settings { "settings" } else { "no settings" };
+        write!(
+            f,
+            "{objects} objects ({hardware} Hardware, {secrets} Secrets), leases of {leases} \
+             interfaces, {files} files, {settings}"
+        )
+    }
 }
 
 impl Header {

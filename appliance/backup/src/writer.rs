@@ -134,7 +134,7 @@ impl<W: Write + Seek> Writer<W> {
     /// The added parts differ from the header, or the stream cannot be written.
     pub fn finish(self) -> Result<W, Error> {
         if self.kept != self.promised {
-            let why = format!("the header has {:?}, the parts are {:?}", self.promised, self.kept);
+            let why = format!("the header has {}, the parts are {}", self.promised, self.kept);
             return Err(Error::Unkept { what: "all parts".to_owned(), why });
         }
         let payload = self.tar.finish()?.finish().map_err(Error::write)?;

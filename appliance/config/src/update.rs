@@ -8,6 +8,7 @@ use semver::Version;
 use serde::Deserialize;
 
 use super::network::one_or_more;
+use crate::file::sections;
 
 /// Maximum number of releases in `hold`.
 const HOLD_MAX: usize = 16;
@@ -50,6 +51,14 @@ impl Restart {
 }
 
 impl Update {
+    /// Reads the section from the text of a `box.toml`, unchecked. Returns the default if the text
+    /// is not valid or has no such section.
+    pub fn of(text: &str) -> Self {
+        let mut file: toml::Table = text.parse().unwrap_or_default();
+        let section = sections::key_in("update", |name| file.contains_key(name)).into_owned();
+        file.remove(&section).and_then(|section| section.try_into().ok()).unwrap_or_default()
+    }
+
     /// Returns the parsed `hours`; `None` if they are not set or not valid.
     pub fn hours(&self) -> Option<Hours> {
         self.hours.as_deref().and_then(Hours::parse)

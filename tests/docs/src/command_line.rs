@@ -51,7 +51,8 @@ fn options(text: &mut String, command: &Command, global: bool) {
     let mut rows = String::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        let skipped = argument.is_hide_set() || matches!(id, "help" | "version");
+        let is_common = matches!(id, "help" | "version") && !argument.is_positional();
+        let skipped = argument.is_hide_set() || is_common;
         if skipped || argument.is_global_set() != global {
             continue;
         }

@@ -89,7 +89,7 @@ const GROUPS: &[Group] = &[
             ("BootJobFailed", "The Job that boots the machine failed."),
             ("AllowNetbootTrue", "Network boot is permitted."),
             ("AllowNetbootFalse", "Network boot is forbidden again."),
-            ("TidiedUp", "The machine is left as it must be after the run, or the cause why not."),
+            ("TidiedUp", "The cleanup after the run is complete, or the reason of its failure."),
         ],
     ),
     ("WorkflowRuleSet", &[("BadRule", "A rule cannot be used, or the Template is missing.")]),

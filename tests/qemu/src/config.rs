@@ -183,8 +183,6 @@ impl NucConfig {
 /// Configuration of a whole rack.
 #[derive(Debug, Clone)]
 pub struct RackConfig {
-    /// Name of the scenario, and of its default output folder.
-    pub name: String,
     /// Folder for logs, screenshots and the capture. The harness creates the folder, and removes it
     /// when [`crate::Rack::succeed`] is called and `keep` is false.
     pub dir: PathBuf,
@@ -200,7 +198,6 @@ impl RackConfig {
     /// An empty rack whose logs go to `out/NAME` of this workspace.
     pub fn new(name: &str) -> Self {
         Self {
-            name: name.to_owned(),
             dir: out_dir().join(name),
             nucs: Vec::new(),
             keep: false,

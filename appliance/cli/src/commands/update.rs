@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use status::plain;
+use status::settings::SettingsReport;
 use status::update::UpdateReport;
 use status::view::{Slot, Update, UpdateState};
 use tokio::fs::File;
@@ -49,7 +50,7 @@ pub enum Command {
     Restart(Restart),
     /// Block an update: the box refuses this version
     ///
-    /// Versions that were blocked before are allowed again. The running version does not change.
+    /// Versions that were blocked before stay blocked. The running version does not change.
     ///
     /// Example: `tinbox update hold 1.5.0`
     Hold {
@@ -139,8 +140,17 @@ fn query(restart: &Restart) -> &'static str {
 /// Sets `update.hold` in the settings, so that the settings history shows who blocked the version.
 async fn hold(context: &Context, version: Option<&str>) -> Result<(), Error> {
     let note = version.map_or("no version is held".to_owned(), |version| format!("hold {version}"));
-    let value = version.map(|version| format!("{version:?}"));
-    settings::change(context, [("update.hold".to_owned(), value)].into(), note.clone()).await?;
+    let set = |settings: &SettingsReport| {
+        let value = version.map(|version| {
+            let mut held = config::Update::of(&settings.text).hold;
+            if !held.iter().any(|it| it == version) {
+                held.push(version.to_owned());
+            }
+            format!("{held:?}")
+        });
+        [("update.hold".to_owned(), value)].into()
+    };
+    settings::change(context, set, note.clone()).await?;
     context.printer.line(&note)
 }
 
@@ -211,7 +221,7 @@ fn rolled_back(update: &Update) -> Error {
         what: format!("the update to {}", plain(&update.version)),
         how: "was rolled back",
         why: plain(&update.reason),
-        look: "tinbox update status".to_owned(),
+        look: "update status".to_owned(),
     }
 }
 

@@ -175,7 +175,10 @@ async fn a_release_is_held_by_a_setting() {
     let place = Place::start().await;
     assert_eq!(place.run(&["update", "hold", "1.5.0"]).await.good(), "hold 1.5.0\n");
     let shown = place.run(&["box", "settings", "get"]).await.good();
-    assert_eq!(shown, "update.hold = \"1.5.0\"\n");
+    assert_eq!(shown, "update.hold = [\"1.5.0\"]\n");
+    place.run(&["update", "hold", "1.6.0"]).await.good();
+    let shown = place.run(&["box", "settings", "get"]).await.good();
+    assert_eq!(shown, "update.hold = [\"1.5.0\", \"1.6.0\"]\n");
     // `upgrade hold release` is the older form, which still works.
     for unhold in [&["update", "unhold"][..], &["upgrade", "hold", "release"]] {
         assert_eq!(place.run(unhold).await.good(), "no version is held\n");

@@ -3,8 +3,8 @@
 //! HTTP/1.1 with GET, HEAD and single ranges, one request per connection (RFC 9110 section 14, RFC
 //! 9112). `--drop-at-percent 50` closes the connection in the middle of a body, for every request
 //! or with `--once` for the first one only. With `--stall` the connection stays open without
-//! further data. Every request is one line on standard output: `METHOD PATH STATUS FIRST-BYTE
-//! SENT/PROMISED`.
+//! further data. Every request for a file is one line on standard output: `METHOD PATH STATUS
+//! FIRST-BYTE SENT/PROMISED`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};

@@ -43,7 +43,7 @@ impl Controller {
     /// Runs `ask` after a delay, and may fail before or after running it.
     async fn ask<T>(&self, ask: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
         let silent =
-            || Error::Timeout { address: self.address.clone(), step: "a command", after: ANSWER };
+            || Error::Timeout { address: self.address.clone(), step: "a command", after: SILENT };
         let (Some(world), Some(nuc)) = (self.world.upgrade(), &self.nuc) else {
             return Err(silent());
         };

@@ -161,7 +161,10 @@ impl World {
 
     pub(super) fn send_tftp(&mut self, to: SocketAddr, bytes: Vec<u8>) {
         let arrivals = self.wire.carry_from_box(bytes.len(), self.now, &mut self.rng);
-        let Some(machine) = self.machine_at(to) else { return };
+        let Some(machine) = self.machine_at(to) else {
+            self.summary.packets += 1;
+            return;
+        };
         let (port, bytes) = (to.port(), Rc::from(bytes));
         self.deliver(arrivals, || {
             let bytes = Rc::clone(&bytes);
@@ -172,7 +175,10 @@ impl World {
     pub(super) fn send_block(&mut self, to: SocketAddr, number: u64, at: u64, length: u64) {
         let size = usize::try_from(length + BLOCK_HEAD).unwrap_or(usize::MAX);
         let arrivals = self.wire.carry_from_box(size, self.now, &mut self.rng);
-        let Some(machine) = self.machine_at(to) else { return };
+        let Some(machine) = self.machine_at(to) else {
+            self.summary.packets += 1;
+            return;
+        };
         let (port, number) = (to.port(), (number & 0xffff) as u16);
         self.deliver(arrivals, || Event::Block { machine, port, number, at, length });
     }

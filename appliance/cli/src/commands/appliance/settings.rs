@@ -99,7 +99,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             Ok(())
         }
         Command::Set { keys, note } => {
-            let report = change(context, keys.into_iter().collect(), note).await?;
+            let report = change(context, |_| keys.into_iter().collect(), note).await?;
             changed(context, &report)
         }
         Command::Edit { file, note } => edit(context, file.as_deref(), &note).await,
@@ -122,11 +122,11 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 /// The box refuses the change; nothing was changed.
 pub async fn change(
     context: &Context,
-    set: BTreeMap<String, Option<String>>,
+    set: impl FnOnce(&SettingsReport) -> BTreeMap<String, Option<String>>,
     note: String,
 ) -> Result<SettingsReport, Error> {
     let now = report(context, false).await?;
-    let part = serde_json::to_value(SettingsChange { set, note }).unwrap_or_default();
+    let part = serde_json::to_value(SettingsChange { set: set(&now), note }).unwrap_or_default();
     let path = Path::settings();
     read(context.client.change_if(&path, "", &now.sum, NewContent::Part(&part)).await?)
 }
