@@ -1,4 +1,4 @@
-//! What the agent is told: by a DHCP server, by the boot script, and by a workflow.
+//! Input of the agent: from a DHCP server, from the boot script, and from a workflow.
 
 #![no_main]
 

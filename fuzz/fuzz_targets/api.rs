@@ -1,4 +1,5 @@
-//! The Kubernetes-compatible API: any request of a known user, and its readers by themselves.
+//! The Kubernetes-compatible API: any request of a known user. Also the parsers of selectors, paths
+//! and patches without a request.
 
 #![no_main]
 
@@ -26,7 +27,7 @@ static API: LazyLock<Api> = LazyLock::new(|| {
     Api::with([("tinkerbell.org/hardware", nuc)])
 });
 
-/// What a reader accepts, it can use.
+/// Checks that a selector or a path that was parsed can be used.
 fn readers(text: &str, object: &Value) {
     if let Ok(selector) = LabelSelector::parse(text) {
         selector.matches(object);
@@ -64,9 +65,9 @@ fuzz_target!(|bytes: &[u8]| {
     let methods = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     let method = methods[usize::from(choice % 5)].clone();
     let kind_of_body = usize::from(choice / 5) % TYPES.len();
-    // Kubernetes' answer to a configuration that is not of its kind's type.
+    // Kubernetes answers 500 to an applied configuration that does not have the type of its kind.
     let unfit = method == Method::PATCH && kind_of_body == 3;
-    // One input must not change what the next one finds.
+    // One input must not change the objects that the next input finds.
     let is_read = method == Method::GET;
     let sign: &[u8] = if line.contains(&b'?') { b"&" } else { b"?" };
     let target = if is_read { line.to_vec() } else { [line, sign, b"dryRun=All"].concat() };
@@ -76,14 +77,14 @@ fuzz_target!(|bytes: &[u8]| {
     let is_watch = is_read && target.windows(5).any(|word| word == b"watch");
     let service = &API.router;
     let status = block_on(async {
-        // A watch's body ends when its time is over.
+        // The body of a watch ends only after its timeout, so the body is not read.
         if is_watch {
             answer(service, request).await.status()
         } else {
             ask(service, request).await.0
         }
     });
-    // Kubernetes' answer to who asks for a revision that is not there yet.
+    // Kubernetes answers 504 to a request for a revision that does not exist yet.
     let is_early = status == StatusCode::GATEWAY_TIMEOUT;
     let is_unfit = unfit && status == StatusCode::INTERNAL_SERVER_ERROR;
     assert!(!status.is_server_error() || is_early || is_unfit, "{status}");

@@ -1,5 +1,5 @@
-//! Backups: whatever a file says, reading it ends, in bounded memory; what is read once reads the
-//! same again; and the plain way, which needs no passphrase, reaches every part of the archive.
+//! Backups: reading any file ends, in bounded memory, and gives the same result twice. A recipient
+//! that can be parsed is written as the same text.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use stdx::Secret;
 
 const OWN: &str = "1.4.0";
-/// The specification's example.
+/// Example identity of the age specification.
 const SECRET: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
 
 fn read(data: &[u8], key: Option<&Key>) -> Result<usize, String> {
@@ -21,7 +21,7 @@ fn read(data: &[u8], key: Option<&Key>) -> Result<usize, String> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    // A work factor that the input names would be the fuzzer's time and nothing else.
+    // An input with a work factor for scrypt would only take the fuzzer's time.
     let hashes = data.windows(10).any(|window| window == b"-> scrypt ");
     let given = match hashes {
         true => None,

@@ -1,4 +1,5 @@
-//! Update bundles: the manifest, which decides what is written to a disk, and the reader around it.
+//! Update bundles: the manifest, which decides what is written to a disk, and the reader of the
+//! whole file.
 
 #![no_main]
 
@@ -14,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let mut reader = Reader::new(vec![PublicKey { id: [0; 8], key: [0; 32] }]);
     for mut piece in data.chunks(37) {
-        // Nobody can sign with this key: an event would be something believed.
+        // No secret key belongs to this public key, so the reader must not accept any data.
         assert!(!matches!(reader.read(&mut piece), Ok(Some(_))));
     }
     assert!(reader.finish().is_err());

@@ -1,5 +1,5 @@
-//! What an image of a container has in it besides files, and what an action says of it: documents,
-//! names, users, volumes.
+//! Parts of a container image besides its files, and the settings of an action for a container:
+//! documents, names, users, volumes.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (user, files) = text.split_once('\n').unwrap_or((text, ""));
     let _ = Account::find(user, files, files);
     if let Ok(reference) = Reference::parse(text) {
-        // The box reads the agent's paths as the agent means them.
+        // The box must parse the agent's request path to the same reference as the agent.
         let path = reference.manifest_path();
         assert!(path[1..].split('/').all(|it| !["", ".", ".."].contains(&it)), "{path}");
         let theirs = registry::Reference::of_image(text).expect("the box reads it too");

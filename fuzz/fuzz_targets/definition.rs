@@ -8,7 +8,7 @@ use schema::crd::{self, CustomResourceDefinition};
 use schema::{FieldError, Schema, check_structural};
 use serde_json::{Value, json};
 
-/// The most text that mistakes in something of a few KiB may make.
+/// Maximum bytes of all error texts for an input of a few KiB.
 const TOLD_MAX: usize = 16 << 20;
 
 fn told(errors: &[FieldError]) {
@@ -16,7 +16,8 @@ fn told(errors: &[FieldError]) {
     assert!(length <= TOLD_MAX, "{length} bytes of mistakes");
 }
 
-/// What is written of a schema is read as it was meant, whatever the objects are.
+/// Checks properties of a schema with any objects: pruning and defaulting twice is the same as
+/// once, and the rules of an admitted schema compile.
 fn examine(source: &Value, new: &Value, old: Option<&Value>) {
     let errors = check_structural(source, "schema");
     told(&errors);
@@ -56,7 +57,7 @@ fn definition(mut object: Value, old: Value, instance: &Value) {
     }
 }
 
-/// A kind with a field of every type, whose rule is `rule`.
+/// Schema of a kind with a field of every type and the validation rule `rule`.
 fn ruled(rule: &str, message: &str, optional: bool) -> Value {
     let text = || json!({ "type": "string", "maxLength": 64 });
     let mut rule = json!({ "rule": rule });

@@ -1,4 +1,4 @@
-//! Datagrams on ports 67 and 4011, from machines that the box knows or not, in every mode.
+//! Datagrams on ports 67 and 4011, from known and unknown machines, in every mode.
 
 #![no_main]
 
@@ -17,10 +17,11 @@ use libfuzzer_sys::fuzz_target;
 use stdx::MacAddr;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-/// The longest UDP payload of an Ethernet frame.
+/// Maximum UDP payload of an Ethernet frame, in bytes.
 const FRAME_MAX: usize = 1472;
 
-/// Knows everyone, each by the record that the input chooses.
+/// Directory that returns, for each MAC address, the reservation that the bits of the input
+/// describe.
 struct Everyone(u8);
 
 impl Directory for Everyone {
@@ -60,12 +61,12 @@ impl Directory for Everyone {
 
 impl Observer for Everyone {
     fn observe(&self, event: DhcpEvent) {
-        // What is told is printed into logs and stories.
+        // Events are written to logs and to the history, so their text must be bounded.
         assert!(format!("{event:?}").len() < 16 << 10);
     }
 }
 
-/// What the settings byte chooses.
+/// Configuration that the settings byte describes.
 fn config(settings: u8) -> Config {
     let mut config = Config::new("eth0", SERVER);
     config.mode = [Mode::Proxy, Mode::Reserved, Mode::Pool][usize::from(settings % 3)];
@@ -79,10 +80,10 @@ fn config(settings: u8) -> Config {
     config
 }
 
-/// Who holds which address until when, by what the engine promised.
+/// Leases that the engine has acknowledged: address, client and end.
 type Promises = HashMap<Ipv4Addr, (MacAddr, Instant)>;
 
-/// An ACK of a pool lease must not give what another still has.
+/// Checks that an ACK of a pool lease does not give an address that another client still has.
 fn promise(promises: &mut Promises, message: &[u8], now: Instant) {
     let field = |at: usize| <[u8; 4]>::try_from(&message[at..at + 4]).expect("four bytes");
     let address = Ipv4Addr::from(field(16));
@@ -94,8 +95,9 @@ fn promise(promises: &mut Promises, message: &[u8], now: Instant) {
     promises.insert(address, (mac, now + Duration::from_secs(secs)));
 }
 
-/// dhcproto reads every option as its type: its reader stops at the first malformed one. A relay's
-/// own option is echoed as the relay wrote it, and is the last.
+/// Checks that dhcproto can parse the value of every option; its parser stops at the first
+/// malformed option. The relay agent option is not checked: it is echoed unchanged, as the last
+/// option.
 fn agrees(message: &[u8]) {
     let relay = OptionCode::RelayAgentInformation;
     let raw = borrowed::Message::new(message).expect("a message");
@@ -115,7 +117,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut engine = Engine::new(config.clone(), &[], 1_000_000, now);
     let mut promises = Promises::new();
     let from = SocketAddrV4::new(KNOWN, 4011);
-    // Up to eight datagrams, of the lengths that the input says.
+    // Up to eight datagrams, with lengths from the input.
     for _ in 0..8 {
         let steer = input.byte();
         let length = (usize::from(input.byte()) << 2).min(input.0.len());
@@ -152,7 +154,7 @@ fuzz_target!(|bytes: &[u8]| {
                 promise(&mut promises, &message, now);
             }
         }
-        // Restarted, with what was committed.
+        // A restart of the engine with the committed leases.
         if steer & 0xf == 0xf {
             let leases: Vec<Lease> = engine.leases().collect();
             engine = Engine::new(config.clone(), &leases, engine.lease_time(now), now);

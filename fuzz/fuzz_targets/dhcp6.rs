@@ -1,4 +1,4 @@
-//! A datagram on port 547, from a machine that the box knows or not.
+//! A datagram on port 547, from a known or an unknown machine.
 
 #![no_main]
 
@@ -14,10 +14,10 @@ use stdx::MacAddr;
 
 const SERVER: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 1);
 const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0x5054, 0xff, 0xfe77, 1);
-/// More than eight relays and a whole answer can need.
+/// Maximum bytes of an answer; more than an answer through eight relays can have.
 const ANSWER_MAX: usize = 4096;
 
-/// Knows everyone, by the record that the input chooses, or nobody.
+/// Directory that returns the reservation that the bits of the input describe, or none.
 struct Everyone(u8);
 
 impl Directory for Everyone {
@@ -38,7 +38,7 @@ impl Directory for Everyone {
 
 impl Observer for Everyone {
     fn observe(&self, event: Event) {
-        // What is told is printed into logs and stories.
+        // Events are written to logs and to the history, so their text must be bounded.
         assert!(format!("{event:?}").len() < 16 << 10);
     }
 }

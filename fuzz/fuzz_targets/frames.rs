@@ -1,4 +1,4 @@
-//! A frame of the network, as the watch for other DHCP servers and the ARP check see it.
+//! A frame of the network, as input of the detection of other DHCP servers and of the ARP check.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Who a client says it is: certificates, tokens, impersonation headers; and what roles, of any
-//! form, then let it do.
+//! Identity of a client: certificates, tokens, impersonation headers. Also the permissions of a
+//! user by roles of any form.
 
 #![no_main]
 
@@ -65,7 +65,7 @@ fn headers(mut input: Input<'_>) {
     }
 }
 
-/// A role, a binding and a question, all of any form.
+/// Authorizes an action with a role and a binding, all of any form.
 fn roles(mut input: Input<'_>) {
     let mut next = || serde_json::from_slice::<Value>(input.line()).unwrap_or_default();
     let (role, binding, asked) = (next(), next(), next());
@@ -84,7 +84,7 @@ fn roles(mut input: Input<'_>) {
     let (rules, _) = roles.rules_for(&user, namespace);
     let is_master = user.is_in(MASTERS);
     assert_eq!(decision.allowed, is_master || rules.iter().any(|rule| rule.allows(&action)));
-    // No rule that is stored is for both paths and names.
+    // A stored rule never has both paths and names.
     let is_stored =
         |rule: &PolicyRule| rule.non_resource_urls.is_empty() || rule.resource_names.is_empty();
     if let Err(why) = covers(&rules, &rules)

@@ -1,5 +1,5 @@
-//! What the agent reads of firmware, switches and disks: SMBIOS tables, LLDP frames, and what NVMe
-//! and ATA disks say of their state and of how they can be erased.
+//! Data that the agent reads from firmware, switches and disks: SMBIOS tables, LLDP frames, and the
+//! identify and health data of NVMe and ATA disks.
 
 #![no_main]
 
@@ -24,7 +24,7 @@ fn switch(frame: &[u8]) {
     }
 }
 
-/// A block as a disk gives it, whatever there is of it.
+/// Returns a block of fixed size with the bytes of the input; missing bytes are zero.
 fn block<const BYTES: usize>(bytes: &[u8]) -> [u8; BYTES] {
     let mut block = [0; BYTES];
     let count = bytes.len().min(BYTES);

@@ -1,4 +1,5 @@
-//! A BMC that says anything: before a session, while it is opened, and, with the right keys, in it.
+//! A BMC that sends any bytes: before a session, during the handshake, and, with the right keys, in
+//! the session.
 
 #![no_main]
 
@@ -46,7 +47,7 @@ fn exchange(suite: CipherSuite) -> Exchange {
     }
 }
 
-/// The answers of a BMC that knows the password, and the keys of its session.
+/// Answers of a correct BMC that has the password, and the keys of the session.
 fn honest(suite: CipherSuite) -> ([Vec<u8>; 3], SessionKeys) {
     let exchange = exchange(suite);
     let head = |step: u8| [[TAG + step, 0, 0, 0].as_slice(), &CONSOLE_ID.to_le_bytes()].concat();
@@ -65,7 +66,7 @@ fn honest(suite: CipherSuite) -> ([Vec<u8>; 3], SessionKeys) {
     (answers, SessionKeys::derive(suite, &key))
 }
 
-/// Everything a reply's data can be read as.
+/// Parses the data of a reply as the reply to each command.
 fn replies(data: &[u8]) {
     let _ = ChassisStatus.reply(data);
     let _ = ChassisControl(PowerAction::On).reply(data);
@@ -95,7 +96,7 @@ fn datagram(bytes: &[u8], suite: CipherSuite, keys: &SessionKeys) {
     let _ = keys.decrypt(payload);
 }
 
-/// The keys are right; what they protect is not.
+/// Sends any messages in a session, encrypted with the right keys.
 fn inside(session: &mut Session, keys: &SessionKeys, input: &mut Input<'_>) {
     let outstanding = session.begin(&ChassisStatus);
     while !input.is_empty() {
@@ -116,7 +117,7 @@ fuzz_target!(|bytes: &[u8]| {
     let suite = if input.byte() % 2 == 0 { CipherSuite::Three } else { CipherSuite::Seventeen };
     let (answers, keys) = honest(suite);
     let mut handshake = handshake(suite);
-    // So many steps go well before the input speaks.
+    // Number of correct answers before the bytes of the input.
     let steps = usize::from(input.byte() % 4);
     for answer in &answers[..steps] {
         match handshake.receive(answer) {

@@ -1,5 +1,5 @@
-//! A medium read in pieces: whatever the pieces, the places and the text, what is read adds up to
-//! the file with the text in its places.
+//! A medium that is read in pieces: the pieces together equal the file with the text at its places,
+//! for any pieces, places and text.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use netboot::iso::{MAGIC, MAX_PLACES, Patch, Replacement, overlay, places};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
-    // Any offsets and any text, as if a search could be wrong: nothing is written outside.
+    // Any offsets and any text, as after a wrong search: no byte outside the piece is written.
     let (at, place) = (u64::from(input.number()) << (input.byte() % 56), input.number());
     let (text, mut piece) = (input.chunk(), input.chunk().to_vec());
     let before = piece.clone();

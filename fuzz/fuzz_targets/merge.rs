@@ -1,5 +1,4 @@
-//! Structured merge: any object, any entries of its managers, anything applied to it, by a schema
-//! that may be anything too.
+//! Structured merge: any object, any managed fields, any applied configuration, and any schema.
 
 #![no_main]
 
@@ -14,7 +13,7 @@ use structured_merge::{FieldManager, Managers, PathElement, Schema, Set};
 
 const VERSION: &str = "example.com/v1";
 
-/// What is read is written so that it reads the same.
+/// Checks that a value that was parsed is the same when it is written and parsed again.
 fn round_trips(value: &Value) {
     if let Ok(set) = Set::from_fields_v1(value) {
         let written = set.to_fields_v1();
@@ -25,7 +24,7 @@ fn round_trips(value: &Value) {
         let written = managers.write().unwrap_or_default();
         Managers::read(&written).expect("entries that were written");
     }
-    // The JSON reader may round a fraction otherwise when it reads it again.
+    // The JSON parser may round a fraction differently the second time.
     let text = value.as_str().filter(|text| !text.contains(['.', 'e', 'E']));
     if let Some(Ok(Some(element))) = text.map(PathElement::parse) {
         let again = PathElement::parse(&element.written()).expect("an element that was written");

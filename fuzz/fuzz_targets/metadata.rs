@@ -1,5 +1,5 @@
-//! The metadata service: any method, path, header and body, from a machine that the box knows or
-//! not, directly or through a proxy.
+//! The metadata service: any method, path, header and body, from a known or an unknown machine,
+//! directly or through a proxy.
 
 #![no_main]
 
@@ -14,10 +14,10 @@ use metadata::{
     Config, Instance, Instances, Interface, Observer, PhoneHome, Provisioning, Unmatched, router,
 };
 
-/// The longest form that may come through.
+/// Maximum size of a form that the service accepts, in bytes.
 const FORM_MAX: usize = 64 << 10;
 
-/// Believed when it says who asks.
+/// Trusted proxy, whose `X-Forwarded-For` names the machine.
 const PROXY: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
 struct One;
@@ -58,7 +58,7 @@ impl Observer for One {
 
     fn phoned_home(&self, news: PhoneHome) {
         let keys: usize = news.host_keys.iter().map(|(name, key)| name.len() + key.len()).sum();
-        // A byte that is no UTF-8 becomes three.
+        // A byte that is not valid UTF-8 becomes a replacement character of three bytes.
         assert!(keys <= 3 * FORM_MAX && news.host_keys.len() <= 64);
     }
 }
@@ -95,7 +95,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(request) = request(method, target, headers, input.0, peer) else { return };
     let (status, _) = block_on(ask(&SITE, request));
     assert!(!status.is_server_error(), "{status}");
-    // A proxy speaks for the machine only when the last address in its list is the machine's.
+    // A request through the proxy counts as the machine's only if the list of addresses contains
+    // the machine's address.
     let named = header.rsplit(|byte| *byte == b',').any(|hop| spells(hop, KNOWN));
     let known = peer == KNOWN || (peer == PROXY && choice & 0x18 == 0x18 && named);
     assert!(known || !status.is_success(), "a stranger was told something");

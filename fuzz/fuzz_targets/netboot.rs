@@ -1,4 +1,4 @@
-//! The boot files' HTTP service: any path and range, and any bytes as a request's head.
+//! HTTP service of the boot files: any path and range, and any bytes as a request's head.
 
 #![no_main]
 
@@ -65,7 +65,8 @@ static SITE: LazyLock<Site> = LazyLock::new(|| {
     Site { router: router(config, services), _folder: folder }
 });
 
-/// What the short way reads of a connection: a head that ends, or none of its business.
+/// Checks the parser of request heads for plain downloads: a parsed head is complete and has no
+/// body.
 fn head(bytes: &[u8]) {
     match parse(bytes) {
         Parsed::Partial => assert!(bytes.len() < MAX_HEAD),
@@ -75,7 +76,7 @@ fn head(bytes: &[u8]) {
             for body in [&b"\ncontent-length:"[..], b"\ntransfer-encoding:"] {
                 assert!(!said.windows(body.len()).any(|part| part == body), "it has a body");
             }
-            // More bytes behind a head change nothing of it.
+            // More bytes after a head do not change the parsed head.
             assert_eq!(parse(&bytes[..head.length]), Parsed::Request(head));
         }
         Parsed::Other => {}

@@ -1,4 +1,4 @@
-//! The time: what servers answer, and what is asked of the box.
+//! NTP: answers of servers, and requests to the box.
 
 #![no_main]
 

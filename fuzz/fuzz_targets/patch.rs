@@ -1,4 +1,4 @@
-//! A patch, of each of the four types, of an object of any form and of one that is stored.
+//! A patch of each of the four types, for an object of any form and for a stored object.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use stdx::json::is_within;
 
-/// The deepest an object may be that one patch makes of another.
+/// Maximum depth of an object after a patch.
 const DEPTH_MAX: usize = 128;
 
 const TYPES: [&[u8]; 4] = [
@@ -23,7 +23,7 @@ const TYPES: [&[u8]; 4] = [
 /// Kinds whose lists merge in different ways.
 const KINDS: [&str; 6] = ["Pod", "Deployment", "Service", "Node", "ServiceAccount", "CronJob"];
 
-/// What is stored, by its path.
+/// The stored objects: resource, name and content.
 fn stored() -> [(&'static str, &'static str, Value); 4] {
     let owner = json!({ "apiVersion": "v1", "kind": "X", "name": "a", "uid": "1" });
     let service = json!({
@@ -85,7 +85,7 @@ fn stored_one(choice: u8, body: &[u8]) {
     let headers = [("authorization", b"Bearer t".as_slice()), ("content-type", media)];
     let request = request(Method::PATCH, target.as_bytes(), &headers, body, KNOWN);
     let (status, _) = block_on(ask(&API.router, request.expect("a request")));
-    // Kubernetes' answer to a configuration that is not of its kind's type.
+    // Kubernetes answers 500 to an applied configuration that does not have the type of its kind.
     let is_unfit = choice % 4 == 3 && status == StatusCode::INTERNAL_SERVER_ERROR;
     assert!(!status.is_server_error() || is_unfit, "{status}");
 }

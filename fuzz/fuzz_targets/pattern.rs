@@ -1,5 +1,4 @@
-//! A rule set's pattern, and a document that an agent sent: up to the first line feed the one, the
-//! rest the other.
+//! The pattern of a rule set, up to the first line feed, and the document of an agent, after it.
 
 #![no_main]
 

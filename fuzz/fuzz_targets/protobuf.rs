@@ -1,4 +1,4 @@
-//! A protobuf body: as it came, or the bytes of an object of a kind that the input chooses.
+//! A protobuf body: the input itself, or the bytes of an object of a kind that the input chooses.
 
 #![no_main]
 
@@ -26,8 +26,8 @@ fn wrapped((version, kind): (&str, &str), raw: &[u8]) -> Vec<u8> {
     body
 }
 
-/// What was decoded is encoded, and is the same when it is decoded again. Null stands for what is
-/// not there, as Go's zero moment does.
+/// Checks that a decoded object is the same when it is encoded and decoded again. Null counts as
+/// absent, as Go's zero time does.
 fn comes_back(mut object: Value) {
     assert!(is_within(&object, kube_protobuf::MAX_JSON_DEPTH));
     let body = encode(&object).expect("an object that was decoded");

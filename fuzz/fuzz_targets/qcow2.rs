@@ -1,4 +1,4 @@
-//! A qcow2 image as an image server may have it, read to the end or to a bound.
+//! A qcow2 image of an image server, read to its end or to a limit.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use imaging::stream::qcow2::{Disk, Part, Storage};
 use libfuzzer_sys::fuzz_target;
 
-/// Read of one disk at most: an image may state more bytes than there are atoms.
+/// Maximum bytes that are read from one disk: the header of an image may contain any size.
 const READ_MAX: u64 = 4 << 20;
 
 struct File<'a>(&'a [u8]);
@@ -25,7 +25,7 @@ impl Storage for File<'_> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // The magic is no secret, and finding it is no finding.
+    // The magic is written here, so that the fuzzer does not have to find it.
     let mut image = b"QFI\xfb".to_vec();
     image.extend_from_slice(bytes);
     let Ok(disk) = Disk::open(File(&image)) else { return };

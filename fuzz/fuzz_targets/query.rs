@@ -1,4 +1,4 @@
-//! What a request says beside its body: parameters, selectors, continue tokens, headers.
+//! Parts of a request other than its body: parameters, selectors, continue tokens, headers.
 
 #![no_main]
 
@@ -31,7 +31,7 @@ static API: LazyLock<Api> = LazyLock::new(|| {
     Api::with(objects.map(|one| ("/configmaps", config_map(one))))
 });
 
-/// Every ConfigMap.
+/// All ConfigMaps of the store.
 static ALL: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let all = block_on(API.engine.list("/configmaps", Some("default"), ListOptions::default()));
     all.expect("every object").items
@@ -44,8 +44,8 @@ fn encoded(text: &[u8]) -> String {
     })
 }
 
-/// The parameters that a line each gives: `NAME=VALUE`, the value as it is meant. The value of
-/// `token` becomes a continue token.
+/// Query string of the lines `NAME=VALUE`, with the values encoded here. The value of `token`
+/// becomes a continue token.
 fn query(mut input: Input<'_>) -> String {
     let mut query = String::new();
     while !input.is_empty() {
@@ -61,7 +61,7 @@ fn query(mut input: Input<'_>) -> String {
     query
 }
 
-/// A list gives exactly what its selectors match.
+/// Checks that a list contains exactly the objects that its selectors match.
 fn selects(labels: &str, fields: &str) {
     let (labels, fields) = (LabelSelector::parse(labels), FieldSelector::parse(fields));
     let (Ok(labels), Ok(fields)) = (labels, fields) else { return };
@@ -74,7 +74,7 @@ fn selects(labels: &str, fields: &str) {
     }
 }
 
-/// Pages that go on from anywhere hold what is there.
+/// Checks that a page after any continue token contains only stored objects.
 fn continues(token: &[u8], limit: usize) {
     let continue_token = Some(URL_SAFE_NO_PAD.encode(token));
     let options = ListOptions { continue_token, limit, ..ListOptions::default() };
@@ -89,7 +89,7 @@ fn asks(choice: u8, mut input: Input<'_>) {
     let query = query(input);
     let method =
         [Method::GET, Method::GET, Method::POST, Method::DELETE][usize::from(choice % 4)].clone();
-    // One input must not change what the next one finds.
+    // One input must not change the objects that the next input finds.
     let dry = if method == Method::GET { "" } else { "&dryRun=All" };
     let path = PATHS[usize::from(choice / 4) % PATHS.len()];
     let watch = if choice % 4 == 1 { "watch=1&" } else { "" };
@@ -104,14 +104,14 @@ fn asks(choice: u8, mut input: Input<'_>) {
     let Some(request) = request(method, target.as_bytes(), &headers, body, KNOWN) else { return };
     let service = &API.router;
     let (status, body) = block_on(async {
-        // A watch's body ends when its time is over.
+        // The body of a watch ends only after its timeout, so the body is not read.
         if query.contains("%77%61%74%63%68") || !watch.is_empty() {
             (answer(service, request).await.status(), Vec::new())
         } else {
             ask(service, request).await
         }
     });
-    // Kubernetes' answer to who asks for a revision that is not there yet.
+    // Kubernetes answers 504 to a request for a revision that does not exist yet.
     let is_early = status == StatusCode::GATEWAY_TIMEOUT;
     assert!(!status.is_server_error() || is_early, "{status}");
     let is_told = body.is_empty() || serde_json::from_slice::<Value>(&body).is_ok();

@@ -1,4 +1,4 @@
-//! What a registry of images answers, and references as a workflow may have them.
+//! Answers of an image registry, and references in workflows.
 
 #![no_main]
 

@@ -22,14 +22,15 @@ const METHODS: [&str; 5] = [
     "tinbox.v1.Agent/ReportProgress",
     "tinbox.v1.Agent/ChooseDisk",
 ];
-/// Those that only older workers call.
+/// Methods that only older workers call.
 const OLDER: [&str; 2] =
     ["proto.WorkflowService/GetWorkflowContexts", "proto.WorkflowService/GetWorkflowActions"];
-/// Longest identifier and longest text that may come through.
+/// Maximum bytes of an identifier.
 const ID_MAX: usize = 512;
+/// Maximum bytes of any other text.
 const TEXT_MAX: usize = 4 << 10;
 
-/// Checks that what arrives is bounded, as the interface says.
+/// Service that checks that every identifier and text it receives is bounded.
 struct Checked;
 
 fn id(text: &str) {
@@ -117,7 +118,8 @@ fuzz_target!(|bytes: &[u8]| {
         _ => OLDER[usize::from(choice % 2)],
     };
     let token = if choice & 4 == 0 { &[][..] } else { input.line() };
-    // A frame is a flag, a length and a message (gRPC over HTTP2); some inputs bring their own.
+    // A frame is a flag, a length and a message (gRPC over HTTP2); some inputs contain their own
+    // frames.
     let body = if choice & 8 == 0 {
         let length = u32::try_from(input.0.len()).unwrap_or(u32::MAX);
         [[0].as_slice(), &length.to_be_bytes(), input.0].concat()

@@ -1,4 +1,5 @@
-//! Datagrams for the syslog receiver: each is a line, and the log keeps to its limits.
+//! Datagrams for the syslog receiver: each becomes one line, and the log does not exceed its
+//! limits.
 
 #![no_main]
 
@@ -14,7 +15,7 @@ const TOTAL: usize = 8 << 10;
 fuzz_target!(|bytes: &[u8]| {
     let log = Log::new(MACHINE, TOTAL);
     let mut input = Input(bytes);
-    // Whole, as most seeds are, and then cut into several.
+    // The whole input is the first datagram, as in most seeds; then it is cut into several.
     let mut datagram = bytes;
     loop {
         let line = parse(datagram);

@@ -1,4 +1,4 @@
-//! A Template: rendered, and what came out read as a workflow's document.
+//! A Template: rendered, and the result parsed as a workflow document.
 
 #![no_main]
 

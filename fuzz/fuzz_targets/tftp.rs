@@ -1,4 +1,4 @@
-//! A TFTP packet; and a transfer whose client says what it likes when it likes.
+//! A TFTP packet; and a transfer whose client sends any packet at any time.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use netboot::loader::{BootFile, is_plain};
 use netboot::tftp::packet::{Options, Packet};
 use netboot::tftp::session::{MAX_BLKSIZE, MAX_WINDOW, Session, Step};
 
-/// Checks a step; whether the transfer goes on.
+/// Checks a step; returns true if the transfer continues.
 fn goes_on(session: &Session, step: &Step, size: u64) -> bool {
     let blksize = u64::from(session.blksize());
     assert!((8..=u64::from(MAX_BLKSIZE)).contains(&blksize));
@@ -34,7 +34,7 @@ fn transfer(asked: Options, input: &mut Input<'_>) {
     while goes_on(&session, &step, size) && !input.is_empty() {
         let acked = session.acked();
         step = match input.byte() % 4 {
-            // What a client does that got everything that was sent.
+            // Acknowledgment of a client that received all blocks.
             0 => match step {
                 Step::Blocks(blocks) => session.ack((*blocks.end() & 0xffff) as u16, now),
                 _ => session.ack(0, now),

@@ -1,5 +1,5 @@
-//! A tar archive of names, links and whiteouts that lead anywhere: nothing may be made, changed,
-//! linked or taken away outside the folder it is unpacked in.
+//! A tar archive with names, links and whiteouts that lead anywhere. Outside the folder of the
+//! unpacked files, nothing may be created, changed, linked or removed.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use unpack::{unpack, unpack_layer};
 
 const KINDS: [u8; 8] = *b"05521L0g";
-/// What names are made of.
+/// Parts of the names in the archive.
 const PARTS: [&str; 16] = [
     "a",
     "b",
@@ -38,7 +38,7 @@ fn name(input: &mut Input<'_>) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// One header with its sum right, and the contents after it.
+/// Appends one header with a correct checksum, and the contents of the entry.
 fn entry(input: &mut Input<'_>, out: &mut Vec<u8>) {
     let kind = KINDS[usize::from(input.byte()) % KINDS.len()];
     let (name, target) = (name(input), name(input));
@@ -55,7 +55,7 @@ fn entry(input: &mut Input<'_>, out: &mut Vec<u8>) {
     header[157..157 + target.len()].copy_from_slice(target.as_bytes());
     header[257..265].copy_from_slice(b"ustar  \0");
     if input.byte() % 16 == 0 {
-        // A broken one now and then: the sum is made right all the same.
+        // One header in 16 has a random byte; its checksum is correct anyway.
         header[usize::from(input.byte())] ^= input.byte();
     }
     let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
@@ -90,7 +90,8 @@ fuzz_target!(|bytes: &[u8]| {
     std::fs::write(&secret, "secret").expect("a file beside");
     let root = File::open(&inside).expect("the folder to unpack in");
     let _ = unpack(&mut archive.as_slice(), &root);
-    // On top of that, as a layer of a container's image: what it takes away is inside too.
+    // Then the same archive as a layer of a container image: whiteouts must not remove files
+    // outside.
     let _ = unpack_layer(&mut archive.as_slice(), &root);
     assert_eq!(std::fs::read_to_string(&secret).expect("the file beside"), "secret");
     assert_eq!(links(&secret), 1, "a link to a file beside was made");

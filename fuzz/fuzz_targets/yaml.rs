@@ -1,4 +1,4 @@
-//! A YAML body; and the same bytes as JSON, where they are that too.
+//! A YAML body; and the same bytes as JSON, when they are valid JSON.
 
 #![no_main]
 
@@ -6,12 +6,13 @@ use apiserver::Decoded;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-/// How many doubled keys are told of at most.
+/// Maximum number of duplicate keys that are reported.
 const DUPLICATES_MAX: usize = 64;
-/// The longest key that may stand before its colon without a `?` (YAML 1.2.2 section 7.4.2).
+/// Maximum length of a key that needs no `?` before it (YAML 1.2.2 section 7.4.2).
 const KEY_MAX: usize = 1024;
 
-/// Equal but for how a number is written, and for the last bit of a fraction.
+/// Returns true if the values are equal, except for the notation of numbers and the last bit of a
+/// fraction.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -29,7 +30,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether YAML can say it as JSON does.
+/// Returns true if a key may be too long for YAML without a `?`.
 fn has_long_key(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(has_long_key),

@@ -1,6 +1,8 @@
-//! What the fuzz targets share: taking an input apart, and asking an HTTP service without a socket.
+//! Functions for the fuzz targets: readers of an input, and requests to an HTTP service without a
+//! socket.
 //!
-//! Must never: forgive. A target checks what must hold of every answer, and a panic is a finding.
+//! Must never: hide a failure. A target checks the properties of every answer, and a panic is a
+//! finding.
 //!
 //! Enter at `run.sh`; each target is one file of `fuzz_targets`, its first inputs are in `seeds`.
 
@@ -22,40 +24,40 @@ use tower::ServiceExt as _;
 
 /// The address of the machine that the box knows.
 pub const KNOWN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
-/// An address that nobody holds.
+/// Address of an unknown machine.
 pub const STRANGER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 99);
-/// The most of an answer that is read: no answer of these services is longer.
+/// Maximum bytes that are read of an answer: no answer of these services is longer.
 const ANSWER_MAX: usize = 16 << 20;
 
-/// An input that is read from its front; what is missing reads as zero.
+/// An input that is read from its beginning; missing bytes are zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// One byte.
+    /// Reads one byte; 0 at the end.
     pub fn byte(&mut self) -> u8 {
         self.take(1).first().copied().unwrap_or_default()
     }
 
-    /// Two bytes.
+    /// Reads two bytes as a big-endian number.
     pub fn number(&mut self) -> u16 {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// At most `count` bytes.
+    /// Reads at most `count` bytes.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (front, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         front
     }
 
-    /// A length, and as many bytes.
+    /// Reads a length of two bytes, and then as many bytes.
     pub fn chunk(&mut self) -> &'a [u8] {
         let count = self.number();
         self.take(count.into())
     }
 
-    /// What stands before the next line break.
+    /// Reads up to the next line break; the line break is removed.
     pub fn line(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == b'\n').unwrap_or(self.0.len());
         let line = self.take(end);
@@ -63,13 +65,13 @@ impl<'a> Input<'a> {
         line
     }
 
-    /// Whether nothing is left.
+    /// Returns true if no byte is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Runs a future to its end.
+/// Runs a future to its end and returns its result.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -80,15 +82,15 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 /// An API server with every kind that is built in, on a store of its own.
 pub struct Api {
-    /// Lets the token `t` do everything.
+    /// Router that permits every request with the token `t`.
     pub router: axum::Router,
-    /// What the router serves.
+    /// Store of the objects that the router serves.
     pub engine: Engine,
     _folder: TempDir,
 }
 
 impl Api {
-    /// One with `objects`, each with its resource, in the namespace `default`.
+    /// Creates an API server with `objects`, each with its resource, in the namespace `default`.
     pub fn with(objects: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("objects.redb");
@@ -108,7 +110,7 @@ impl Api {
     }
 }
 
-/// A request as a client could send it, or nothing when no client could.
+/// Builds a request; `None` when it is not valid HTTP and no client could send it.
 pub fn request(
     method: Method,
     target: &[u8],
@@ -125,7 +127,7 @@ pub fn request(
     request.body(Body::from(body.to_vec())).ok()
 }
 
-/// What a service answers: status and body.
+/// Sends a request to a service; returns status and body of the answer.
 pub async fn ask(service: &axum::Router, request: Request<Body>) -> (StatusCode, Vec<u8>) {
     let response = answer(service, request).await;
     let status = response.status();
@@ -133,7 +135,7 @@ pub async fn ask(service: &axum::Router, request: Request<Body>) -> (StatusCode,
     (status, body.map(|bytes| bytes.to_vec()).unwrap_or_default())
 }
 
-/// The answer's head; its body is not waited for.
+/// Sends a request to a service; returns the answer without waiting for its body.
 pub async fn answer(service: &axum::Router, request: Request<Body>) -> Response {
     service.clone().oneshot(request).await.expect("a router has no error of its own")
 }

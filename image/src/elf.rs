@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::{Arch, Error};
 
-/// Returns the program at `path`, checked and without debug sections. Its symbol names stay, for
-/// its own backtraces.
+/// Returns the program at `path`, checked and without debug sections. The symbol names stay, for
+/// the backtraces of the program.
 pub(crate) fn program(path: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
     let read = |source| Error::Read { path: path.to_owned(), source };
     require_static(path, &fs::read(path).map_err(read)?, arch)?;

@@ -21,8 +21,8 @@ const ZSTD_LEVEL: i32 = 19;
 const FOLDERS: [&str; 7] = ["dev", "etc", "mnt", "proc", "run", "sys", "tmp"];
 
 /// Builds the initramfs for `agent`, a static program for `arch`, and returns it compressed. With
-/// `modules`, a folder of uncompressed `NNN-name.ko` files is added. The agent fetches `tools` when
-/// it needs it, so only its checksum is added.
+/// `modules`, a folder of uncompressed `NNN-name.ko` files is added. The agent downloads the tools
+/// image when it is needed, so only the checksum of `tools` is added.
 pub fn agent_initramfs(
     agent: &Path,
     arch: Arch,
@@ -34,7 +34,7 @@ pub fn agent_initramfs(
     for folder in FOLDERS {
         archive.folder(folder, if folder == "tmp" { 0o1777 } else { 0o755 });
     }
-    // The kernel opens it for the agent's standard streams before anything is mounted.
+    // The kernel opens this device for the agent's standard streams before anything is mounted.
     archive.character("dev/console", 0o600, 5, 1);
     if let Some(tools) = tools {
         archive.file(TOOLS_SUM, 0o644, sum(tools)?);

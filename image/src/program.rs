@@ -36,7 +36,8 @@ impl Program {
         command
     }
 
-    /// Runs `command` to its end and returns its output. `on` is the file it works on, for errors.
+    /// Runs `command` to its end and returns its output. `on` is the file that the program works
+    /// on, for errors.
     pub fn run(self, command: &mut Command, on: &Path) -> Result<String, Error> {
         let output = command.stdin(Stdio::null()).output().map_err(|source| Error::Program {
             program: self.name,

@@ -45,7 +45,7 @@ pub use spool::BackupFile;
 
 /// Maximum number of uploaded pieces that wait for the disk.
 pub const PIECES: usize = 4;
-/// File in the state folder with the time and size of the last backup.
+/// File in the state folder with the time and size of the last downloaded backup.
 const LAST: &str = "backup.json";
 /// Wait before the restart that follows a restore, so that the HTTP response reaches the client.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
@@ -96,7 +96,7 @@ impl Default for BackupProgress {
 }
 
 impl Backups {
-    /// Reads the time of the last backup and the list of daily backups from disk.
+    /// Reads the time of the last downloaded backup and the list of daily backups from disk.
     pub fn remember(&self) {
         let kept = std::fs::read(self.state.join(LAST)).ok();
         let last = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -108,7 +108,7 @@ impl Backups {
         self.now.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the time and size of the last backup.
+    /// Returns the time and size of the last backup that was downloaded completely.
     pub fn last(&self) -> LastBackup {
         *self.last_place()
     }

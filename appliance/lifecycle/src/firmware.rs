@@ -30,8 +30,8 @@ pub fn state() -> PathBuf {
     Path::new(STATE).join("tinbox")
 }
 
-/// Reads the configuration from `box.toml` on the boot volume. A file with a mistake is ignored,
-/// because half of it could start a rogue DHCP server. Safe mode and a lost store ignore the file.
+/// Reads `box.toml` from the boot volume. Ignores a file with a mistake, because a part of its
+/// settings could start a rogue DHCP server. Safe mode and a lost store ignore the file.
 pub fn config(is_lost: bool) -> Config {
     if is_lost || init::safe_mode().is_some() {
         return Config { images: None, ..Config::untold() };

@@ -17,7 +17,7 @@ pub struct BackupRequest {
     pub plain: bool,
 }
 
-/// Last backup of this box: the response to a GET of `/backup`.
+/// Last backup that was downloaded completely: the response to a GET of `/backup`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastBackup {

@@ -154,7 +154,7 @@ pub enum BootEvent {
         /// MAC address of the other station.
         by: MacAddr,
     },
-    /// The boot loader did not start on the machine; the next boot gets another one.
+    /// The boot loader did not start on the machine; the next boot gets another loader.
     ChangedLoader {
         /// File that the firmware fetched.
         from: String,

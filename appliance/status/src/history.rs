@@ -139,8 +139,8 @@ impl EventRecord {
 
 /// Returns the history of the latest boot among `events`, in any order.
 ///
-/// The history begins at the last power-on that a BMC confirmed, with the steps that prepared it.
-/// Without such a power-on, it begins after the last half hour of silence.
+/// The history begins at the last power-on that a BMC confirmed, with the steps that prepared the
+/// power-on. Without such a power-on, the history begins after the last half hour of silence.
 pub fn history(mut events: Vec<EventRecord>) -> Vec<Line> {
     events.sort_by_key(|event| (event.at, event.revision));
     let (from, origin) = begin(&events);

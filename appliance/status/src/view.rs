@@ -74,7 +74,7 @@ pub struct StatusView {
     pub heard: Vec<DhcpClient>,
     /// State of the image cache.
     pub images: Images,
-    /// Update in progress or the last one; `None` if there was none.
+    /// Update in progress or the last one; `None` if there was no update.
     pub update: Option<Update>,
     /// Resource figures of the box.
     pub system: System,

@@ -64,7 +64,6 @@ pub enum Destination {
     Address(Ipv4Addr),
     /// A client that got `address` but cannot answer ARP for it yet: an Ethernet frame to `mac`,
     /// UDP port 68. iPXE's 2019 ROM needs this.
-    /// 68. iPXE's 2019 ROM needs this.
     Link {
         /// Destination of the Ethernet frame.
         mac: MacAddr,
@@ -331,7 +330,7 @@ impl Engine {
         })
     }
 
-    /// Returns an address in the client's network, the first that is known of: the relay's link
+    /// Returns an address in the client's network, the first that is set: the relay's link
     /// selection (RFC 3527), the client's subnet selection (RFC 3011), the relay's own address, the
     /// client's current address, the box's address.
     fn link_of(&self, request: &Request) -> Ipv4Addr {

@@ -48,7 +48,7 @@ pub enum LeaseState {
     Offered,
     /// The address is leased to its owner.
     Bound,
-    /// The owner released the address. It stays the owner's until another machine needs it.
+    /// The owner released the address. The owner gets it again until another machine needs it.
     Released,
     /// A station without a lease uses the address.
     Declined,

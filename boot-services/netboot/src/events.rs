@@ -43,8 +43,8 @@ pub enum FetchEvent {
         /// `namespace/name` of the machine's hardware object; `None` for an unknown machine.
         hardware: Option<String>,
         /// Label of the plan's action ([`Boot::label`](crate::Boot::label)). For an unknown
-        /// machine: `unknown-machine` (it got the common script) or `unknown`. `withheld`: the
-        /// client was not verified as the machine.
+        /// machine: `unknown-machine` (the machine got the common script) or `unknown`. `withheld`:
+        /// the client was not verified as the machine.
         boot: &'static str,
         /// HTTP status code of the response.
         status: u16,

@@ -18,7 +18,7 @@ pub struct Plan {
     pub mac: MacAddr,
     /// `namespace/name` of the hardware object, for the screen and the log.
     pub hardware: String,
-    /// IP addresses of that interface, from a record or a lease.
+    /// IP addresses of the interface that boots, from a record or a lease.
     pub addresses: Vec<IpAddr>,
     /// Action that the boot script takes.
     pub boot: Boot,
@@ -40,7 +40,7 @@ pub enum Boot {
     Agent(AgentBoot),
     /// Continues with another script (`Hardware.spec.interfaces[].netboot.ipxe.url`).
     Chain {
-        /// URL of that script.
+        /// URL of the other script.
         url: String,
     },
     /// Runs this script (`Hardware.spec.interfaces[].netboot.ipxe.contents`).
@@ -127,7 +127,7 @@ pub struct Medium {
     /// [cache](artifact_cache) of an `isoboot.sourceISO`, or of the ISO that the owner chose for
     /// all machines. `None`: the ISO with the requested name.
     pub iso: Option<PathBuf>,
-    /// IP addresses of that interface, from a record or a lease.
+    /// IP addresses of the interface that the agent uses, from a record or a lease.
     pub addresses: Vec<IpAddr>,
     /// IP address of the machine's BMC, which mounts the medium.
     pub controller: Option<IpAddr>,

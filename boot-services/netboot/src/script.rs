@@ -127,7 +127,8 @@ fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
     start_agent(name, "", boot, &command_line(mac, boot).join(" "))
 }
 
-/// Returns a script that fetches and boots the agent. `first` has commands that run before.
+/// Returns a script that fetches and boots the agent. `first` has commands that run before the
+/// download.
 fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String {
     let url = word(&boot.base_url);
     let (kernel, initrd) = (word(&boot.kernel), word(&boot.initrd));

@@ -7,7 +7,7 @@
 //! the block. The sum of the single top block is the root hash, which the kernel gets as a
 //! parameter.
 //!
-//! The superblock, all integers little-endian, zeros behind it to the block's end:
+//! The superblock, all integers little-endian, followed by zeros to the block's end:
 //!
 //! ```text
 //! offset  size
@@ -33,8 +33,8 @@ pub const BLOCK: usize = 4096;
 /// Sums in a block of the tree.
 pub const BRANCHES: usize = BLOCK / 32;
 
-/// Returns `data` padded to whole blocks, with superblock and tree behind it, and the parameters
-/// for the kernel. The salt is derived from the data, so the same root gives the same tree.
+/// Returns `data` padded to whole blocks, followed by superblock and tree, and the parameters for
+/// the kernel. The salt is derived from the data, so the same root gives the same tree.
 pub fn protect(mut data: Vec<u8>, uuid: Uuid) -> (Vec<u8>, Verity) {
     // A single block would have no tree: its own sum would be the root hash.
     data.resize(data.len().next_multiple_of(BLOCK).max(2 * BLOCK), 0);

@@ -95,7 +95,7 @@ fn what_is_no_program_is_refused() {
     for bytes in [b"".as_slice(), b"#!/bin/sh\n", b"\x7fELF\x02\x01", b"\x7fELF\x01\x01"] {
         assert!(require_static(&path, bytes, Arch::X86_64).is_err());
     }
-    // Header whose table lies behind the end of the file.
+    // Header whose table lies beyond the end of the file.
     let mut header = vec![0; 64];
     header[..6].copy_from_slice(b"\x7fELF\x02\x01");
     header[18] = 62;

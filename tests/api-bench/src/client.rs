@@ -39,7 +39,7 @@ impl Access {
     /// Reads a kubeconfig, whose authority is embedded or in another file.
     ///
     /// # Errors
-    /// It cannot be read, or has no token.
+    /// The kubeconfig cannot be read, or has no token.
     pub fn read(kubeconfig: &Path) -> Result<Self> {
         let text = fs::read_to_string(kubeconfig)
             .with_context(|| format!("cannot read {}", kubeconfig.display()))?;
@@ -58,7 +58,7 @@ impl Access {
     }
 }
 
-/// A client of one server; clones share its connections.
+/// A client of one server. Clones share one pool of connections.
 #[derive(Clone)]
 pub struct Client {
     http: HyperClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
@@ -99,7 +99,8 @@ impl Client {
     /// Sends a request and returns the answer without its body.
     ///
     /// # Errors
-    /// The server cannot be reached, or refuses; with its message.
+    /// The server cannot be reached, or refuses the request; the error has the message of the
+    /// server.
     pub async fn open(
         &self,
         method: Method,

@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::client::{Access, Client};
 use crate::{rss, until_ready};
 
-/// Machines, and bytes of the inventory of each.
+/// Number of machines that fill the box.
 const MACHINES: usize = 10_000;
+/// Size of the inventory of each machine, in bytes.
 const INVENTORY_BYTES: usize = 10 * 1024;
 const CLIENTS: usize = 16;
 /// Idle time before the memory of a box is read.
@@ -21,10 +22,11 @@ const SETTLED: Duration = Duration::from_secs(20);
 
 const COLLECTION: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 
-/// Fills a box, restarts it, and prints the figures of both.
+/// Fills a box with machines, restarts the box, and prints the figures before and after the
+/// restart.
 ///
 /// # Errors
-/// The box refuses, or does not start.
+/// The box refuses a machine, or does not start.
 pub async fn run() -> Result<()> {
     let mut tinboxd = tokio::task::spawn_blocking(Tinboxd::start).await??;
     let client = Client::new(Access::read(&tinboxd.kubeconfig())?)?;

@@ -1,4 +1,4 @@
-//! Load on the servers, and its duration.
+//! Load on a server: creates, lists and watches, with their measured times.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,11 @@ use crate::client::Client;
 const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
 /// Bytes of data in one object: with its metadata about the size of a Hardware.
 const DATA_BYTES: usize = 1400;
-/// Reads of the whole list; the median is used.
+/// Number of reads of the whole list; the median time is used.
 const LISTS: usize = 5;
-/// Events for each watcher, and the time between two events.
+/// Number of events for each watcher.
 const EVENTS: usize = 60;
+/// Time between two events.
 const EVENT_EVERY: Duration = Duration::from_millis(100);
 /// Maximum time until the last watcher has the last event.
 const WATCH_LIMIT: Duration = Duration::from_secs(120);

@@ -22,8 +22,9 @@ const OBJECTS: usize = 5_000;
 const ALONE: usize = 400;
 const CLIENTS: usize = 64;
 const WATCHERS: usize = 200;
-/// Interval and limit of readiness checks of a starting server.
+/// Interval between readiness checks of a starting server.
 const ASK_EVERY: Duration = Duration::from_millis(5);
+/// Maximum time until a started server is ready.
 const START_LIMIT: Duration = Duration::from_secs(180);
 
 /// Measured figures of one server.
@@ -120,7 +121,8 @@ fn rss(processes: &[u32]) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// Prints one line per figure: ours, theirs, the factor by which ours is better, and the goal.
+/// Prints one line per figure: the value of the box, the value of kube-apiserver, the factor by
+/// which the box is better, and the goal.
 fn print(ours: &Figures, theirs: &Figures) {
     println!("{:34}{:>12}{:>16}{:>9}{:>8}", "", "tinboxd", "kube-apiserver", "ratio", "goal");
     let line = |what: &str, ours: f64, theirs: f64, ratio: f64, goal: &str| {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// A control group of one server, removed when dropped, after the server.
+/// Control group of one server; removed on drop. Drop the server first, because only an empty group
+/// can be removed.
 pub struct Cgroup {
     folder: PathBuf,
     /// True for cgroup version 1, whose file has nanoseconds.

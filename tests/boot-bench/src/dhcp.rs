@@ -21,7 +21,7 @@ pub use served::{first_ack, reflect, run as serve};
 
 /// Folder of the runs' files: on a disk, because /tmp may be in memory.
 const FOLDERS: &str = "/var/tmp";
-/// Exchanges per second that every good server handles.
+/// Exchanges per second that every server in this test must handle.
 const STEADY: u32 = 4000;
 /// Exchanges per second for a server with many reservations.
 const CALM: u32 = 1000;
@@ -214,7 +214,7 @@ impl Bench {
     }
 }
 
-/// Load of perfdhcp; its machines follow from the reservations.
+/// Load of perfdhcp. When there are reservations, a constant rate uses the reserved machines.
 #[derive(Clone, Copy)]
 enum Asked {
     Rate(u32),

@@ -18,7 +18,7 @@ const SMALL: u64 = 4 << 10;
 const CONNECTIONS: &str = "32";
 /// Duration of one run of wrk.
 const SPAN: &str = "4s";
-/// Goal for the ratio to nginx, per CPU-second and in requests per second.
+/// Minimum ratio of the box's figures to nginx's: bytes per CPU-second and requests per second.
 const GOAL: f64 = 0.9;
 
 /// Results of one run of wrk, with the server's CPU time.
@@ -102,7 +102,7 @@ fn prepare(folder: &Path) -> Result<()> {
 /// Creates a key and a self-signed certificate for the servers of a folder.
 ///
 /// # Errors
-/// They cannot be generated or written.
+/// The key or the certificate cannot be generated or written.
 pub fn certificate(folder: &Path) -> Result<()> {
     // rcgen's keys are P-256 by default.
     let made = rcgen::generate_simple_self_signed([HOST.to_string()])?;

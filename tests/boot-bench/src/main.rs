@@ -21,7 +21,8 @@ use figures::Table;
 
 /// Rounds, in which box and peers alternate; each figure is the median.
 const ROUNDS: usize = 3;
-/// Maximum ratio of the baseline's results; above it, another program used the cores.
+/// Maximum ratio of the baseline's two results, before and after the measurements; a larger ratio
+/// means that another program used the cores.
 const QUIET: f64 = 1.25;
 
 fn main() -> ExitCode {
@@ -66,8 +67,8 @@ fn run(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Sets loopback up, with a congestion control without pacing: cubic, or Reno where a namespace may
-/// not choose.
+/// Sets loopback up, with a congestion control without pacing: cubic, or Reno where the kernel does
+/// not allow cubic in a network namespace.
 fn prepare_network() -> Result<()> {
     // tftpd-hpa finds its own address only if the machine has one besides 127.0.0.1.
     for line in ["link set lo up", "address replace 192.0.2.1 dev lo"] {

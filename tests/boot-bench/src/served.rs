@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::HOST;
 
-/// Ports of the box's servers, on loopback.
+/// TFTP port of the box, on loopback.
 pub const TFTP_PORT: u16 = 1069;
 pub const HTTP_PORT: u16 = 7080;
 pub const TLS_PORT: u16 = 7443;
-/// File names of key and certificate in the folder.
+/// File name of the TLS key in the folder.
 pub const KEY: &str = "key.pem";
 pub const CERTIFICATE: &str = "certificate.pem";
 

@@ -27,10 +27,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a program of a Debian package; its output goes to a file beside `folder`'s others.
+    /// Starts a program of a Debian package, with its output in the file `NAME.log` of `folder`.
     ///
     /// # Errors
-    /// It is missing, or cannot be started.
+    /// The program is missing, or cannot be started.
     pub fn start(
         name: &'static str,
         (program, package): (&str, &str),

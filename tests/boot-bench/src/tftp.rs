@@ -41,7 +41,7 @@ const fn load(clients: usize, file: &'static str, window: u16, loss: u32) -> Loa
     Load { clients, file, window, loss }
 }
 
-/// Peers for the throughput goal, and peers for all other figures.
+/// Peers with which throughput is compared.
 const USUAL: &[&str] = &["tftpd-hpa", "dnsmasq"];
 const ALL: &[&str] = &["tftpd-hpa", "dnsmasq", "atftpd"];
 

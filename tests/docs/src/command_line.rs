@@ -85,7 +85,8 @@ fn options(text: &mut String, command: &Command, global: bool) {
     }
 }
 
-/// Reports that an argument takes values at all; flags have `true` and `false`.
+/// Returns true if an argument takes a value; a flag takes none, although clap lists `true` and
+/// `false` for flags.
 fn takes_words(argument: &clap::Arg) -> bool {
     argument.get_action().takes_values()
 }

@@ -6,10 +6,11 @@ use regex::Regex;
 
 use crate::page::root;
 
-/// The table of floors, and the name of its highest.
+/// Path of the source file with the table of floors.
 const FLOORS: &str = "tests/tidy/src/floors.rs";
+/// Number of the highest floor of the product, which the table calls `TOP`.
 const TOP: &str = "5";
-/// The page with the map.
+/// Path of the page with the table of crates.
 const PAGE: &str = "docs/explanation/architecture.md";
 
 /// Differences between the page and the floors: crates that one of them lacks or has elsewhere.

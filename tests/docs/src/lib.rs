@@ -1,5 +1,5 @@
 //! The documents: generators of the reference pages that are printed from code, and readers of
-//! pages for the tests that hold them against the product.
+//! pages for the tests that compare the pages with the product.
 //!
 //! Must never: change a page unless `UPDATE=1` is set, or run a command of a page.
 //!

@@ -7,9 +7,9 @@ use pulldown_cmark::{CodeBlockKind, Event, OffsetIter, Options, Parser, Tag, Tag
 /// A fenced block of a page, with its language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// The word behind the fence.
+    /// The word after the opening fence.
     pub language: String,
-    /// The number of its first line in the page, from 1.
+    /// The number of the block's first line in the page, from 1.
     pub line: usize,
     /// The text, without the indentation of the fence.
     pub text: String,

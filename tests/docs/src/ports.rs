@@ -37,7 +37,7 @@ const ROWS: &[Row] = &[
 /// Ports of the code that are neither of the box nor of its clients on the network.
 const OTHERS: [u16; 2] = [2, 4];
 
-/// Ports that a crate of others opens.
+/// Ports that an external crate opens; no constant of the product names them.
 const ELSEWHERE: [u16; 1] = [5353];
 
 /// Returns the page as Markdown text.
@@ -50,7 +50,8 @@ pub fn page() -> String {
     text
 }
 
-/// Returns constants of the code that the table has not, and rows whose constant is gone.
+/// Returns port constants of the code that the table lacks, and rows without a constant in the
+/// code.
 ///
 /// # Panics
 /// Never: the patterns are valid.

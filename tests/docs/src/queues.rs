@@ -232,8 +232,8 @@ fn capacity(written: &str, source: &Source, sources: &[Source]) -> Option<String
     Some(format!("{} (`{shown}`)", value + more.parse::<usize>().ok()?))
 }
 
-/// Returns a row for each lock that is a field of a struct, or a static. A lock without a comment
-/// has the type that it guards.
+/// Returns a row for each lock that is a field of a struct, or a static. For a lock without a
+/// comment, the row names the type of the locked value.
 fn locks() -> BTreeSet<String> {
     let declared = Regex::new(
         r"(?x) ^(?:\ {4}(?:pub(?:\(\w+\))?\ )?(\w+)|(?:pub(?:\(\w+\))?\ )?static\ (\w+)):\ (.*)$",

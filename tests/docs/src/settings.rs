@@ -74,7 +74,7 @@ impl Printer {
         self.text.push_str(&format!("| `{name}` | {value} | {default} | {doc} |\n"));
     }
 
-    /// Returns a declaration's file and members; the file `from` is looked at first.
+    /// Returns a declaration's file and members; the file at index `from` is searched first.
     fn find(&self, head: &str, from: usize) -> Option<(usize, Vec<Field>)> {
         let order = std::iter::once(from).chain(0..self.sources.len());
         let at =
@@ -82,7 +82,7 @@ impl Printer {
         Some((at, fields(&self.sources[at..=at], head)?))
     }
 
-    /// Returns the struct behind a type, if it is a table of the file.
+    /// Returns the struct of a type, if the struct is a table of box.toml.
     fn table(&self, kind: &str, from: usize) -> Option<(usize, String)> {
         let (krate, name) = kind.rsplit_once("::").unwrap_or(("", kind));
         let from = match krate {
@@ -93,12 +93,13 @@ impl Printer {
         };
         let head = format!("pub struct {name} {{");
         let (at, _) = self.find(&head, from)?;
-        // Structs of the file refuse unknown keys; others are read from one value.
+        // Structs for tables of box.toml refuse unknown keys; other structs are read from one
+        // value.
         let is_table = attributes(&self.sources[at], &head).contains("deny_unknown_fields");
         is_table.then(|| (at, name.to_owned()))
     }
 
-    /// Returns a type in words.
+    /// Returns the description of a type, for the column `value`.
     fn value(&self, kind: &str, from: usize) -> String {
         let list = kind.contains("Vec<");
         let kind = inner(kind);
@@ -150,7 +151,8 @@ impl Printer {
         self.sources.iter().position(declares).unwrap_or(from)
     }
 
-    /// Returns the type that a checked value is made of (`Offset(u32) from u32`).
+    /// Returns `number` or `text`: the TOML type of a value that is checked when it is read
+    /// (`Offset(u32) from u32`).
     fn checked(&self, kind: &str) -> String {
         let made_of = |source: &Source| {
             let (_, after) = source.text.split_once(&format!("    {kind}("))?;

@@ -4,15 +4,15 @@
 /// A command of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// The number of its first line in the block, from 0.
+    /// The number of the command's first line in the block, from 0.
     pub line: usize,
-    /// Variables that are set for it.
+    /// Variables that are set for the command, as `NAME=value`.
     pub variables: Vec<String>,
     /// The program and its arguments.
     pub words: Vec<String>,
 }
 
-/// Returns the commands of a block; each part of a pipe is one.
+/// Returns the commands of a block; each part of a pipe is one command.
 ///
 /// # Errors
 /// A quote that is not closed.
@@ -78,7 +78,7 @@ fn parts(line: usize, text: &str) -> Result<Vec<Command>, String> {
     Ok(commands)
 }
 
-/// Reports that `name` can be the name of an environment variable.
+/// Returns true if `name` can be the name of an environment variable: upper-case letters and `_`.
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|char| char.is_ascii_uppercase() || char == '_')
 }
@@ -119,7 +119,7 @@ fn words(text: &str) -> Result<Vec<Word>, String> {
     Ok(words)
 }
 
-/// Takes the rest of a quoted text.
+/// Reads the rest of a quoted text, up to the closing quote.
 fn quoted(
     chars: &mut impl Iterator<Item = char>,
     quote: char,

@@ -64,7 +64,7 @@ impl Source {
     }
 
     /// Returns the doc comment that ends before a line (numbered from 0), joined into one text;
-    /// attributes between the two are passed over.
+    /// attributes between comment and line are skipped.
     pub fn doc_before(&self, line: usize) -> String {
         let lines: Vec<&str> = self.text.lines().collect();
         let mut doc = Vec::new();
@@ -87,9 +87,9 @@ pub struct Field {
     pub name: String,
     /// The type; empty for a variant.
     pub kind: String,
-    /// The doc comment in front of it, on one line.
+    /// The doc comment before the field, on one line.
     pub doc: String,
-    /// The attributes in front of it, joined.
+    /// The attributes before the field, joined.
     pub attributes: String,
 }
 

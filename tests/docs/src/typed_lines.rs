@@ -90,11 +90,11 @@ fn is_not_run(text: &str) -> bool {
     NOT_RUN.iter().any(|(line, _)| *line == text)
 }
 
-/// Returns rows of the list that no page has, pages that no test walks through, walks through pages
-/// without a line to run, and outputs on a page, which no walk compares yet.
+/// Returns rows of [`NOT_RUN`] that are on no page, pages with lines that no test runs, tests of
+/// pages without a line to run, and pages with an output, which no test compares yet.
 ///
 /// # Panics
-/// The source of the walks cannot be read.
+/// The source of the tests that run pages cannot be read.
 pub fn mistakes() -> Vec<String> {
     let typed = all();
     let stale = NOT_RUN.iter().filter(|(line, _)| !typed.iter().any(|it| it.text == *line));
@@ -121,7 +121,7 @@ fn outputs() -> Vec<String> {
     pages.map(|page| format!("{}: an output that no test compares", page.path)).collect()
 }
 
-/// Source of the table of walks.
+/// Source file that assigns a page to each test of `tests/doc-commands`.
 const WALKS: &str = "tests/doc-commands/tests/commands/main.rs";
 
 fn walked() -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The documents, held against the product.
+//! Compares the documents with the product.
 //!
 //! Compared: each generated page with what the code prints (`UPDATE=1` rewrites the pages), and the
 //! map of crates with the floors of `tests/tidy`.
@@ -12,7 +12,8 @@
 //! each TOML block; the search for each link's file and heading.
 //!
 //! Not shown here: that a command does on a real box what the page says. `tests/doc-commands` runs
-//! the commands; here its walks and its list of exceptions are compared with the pages.
+//! the commands; here the list of its tests and the list of its exceptions are compared with the
+//! pages.
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 
@@ -117,9 +118,9 @@ fn blocks_have_a_language_that_is_checked() {
     none(&others.collect::<Vec<_>>());
 }
 
-/// Programs of the pages that are not the box's, and are not looked at.
+/// Programs on the pages that do not belong to the box; their arguments are not checked.
 const FOREIGN: [&str; 6] = ["age", "bmaptool", "cargo", "export", "tail", "tar"];
-/// Programs of the tree that have other definitions of their arguments.
+/// Programs of the tree whose arguments are defined elsewhere than those of `tinbox`.
 const OWN: [&str; 2] = ["tinboxd", "tinbox-sim"];
 
 #[test]
@@ -215,7 +216,8 @@ fn check(command: &shell::Command) -> Result<(), String> {
     }
 }
 
-/// Reports whether the Makefile has the targets. Nothing is made.
+/// Checks that the Makefile has the targets, without running them; the error is the message of
+/// make.
 fn dry_run(command: &shell::Command) -> Result<(), String> {
     let mut make = Command::new("make");
     make.current_dir(root()).arg("--dry-run").args(&command.variables).args(&command.words[1..]);

@@ -16,7 +16,7 @@ use crate::machine::{Machine, TEMPLATE, template};
 
 const WORKFLOWS: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/workflows";
 const TEMPLATES: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/templates";
-/// Number of objects in the store, and bytes of each: lists have about 19 MB.
+/// Number of objects in the store, of 100 KiB each: a list has about 19 MB.
 const OBJECTS: usize = 190;
 const OBJECT_BYTES: usize = 100 * 1024;
 /// Maximum wait for an answer.
@@ -33,7 +33,7 @@ pub struct Served {
     pub answers: Vec<Duration>,
     /// Number of requests without an answer in time.
     pub unanswered: usize,
-    /// Time from the begin of the round to the end of a machine's workflow, by its name.
+    /// Time from the beginning of the round to the end of a workflow, by the workflow's name.
     pub installed: BTreeMap<String, Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The attacks: name, begin, and expected effect of each.
+//! The attacks: name, start, and expected effect of each.
 
 mod api;
 mod bmc;
@@ -17,7 +17,7 @@ pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/har
 /// Resources of an attack, which ends when they are dropped.
 pub type Running = Vec<Box<dyn Any + Send>>;
 
-/// An attack. The IDs are those of the reviews' findings.
+/// An attack. An ID such as E2 is a finding of `docs/reviews.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attack {
     Nothing,
@@ -29,13 +29,13 @@ pub enum Attack {
     StrangersOfTheApi,
     StrangersBodies,
     NotFoundByTftp,
-    /// E2
+    /// Finding E2: each TFTP request for the unified image took memory.
     UnifiedImage,
-    /// D10
+    /// Finding D10: a name server that does not answer stopped DHCP and boot files.
     SilentNameServer,
-    /// D11
+    /// Finding D11: BMCs that do not answer delayed the jobs of other BMCs.
     DeadBmcs,
-    /// D13
+    /// Finding D13: enrollments were lost when many machines enrolled at once.
     Burst,
 }
 
@@ -57,7 +57,7 @@ impl Attack {
         Self::Burst,
     ];
 
-    /// Name for people and for the command line.
+    /// Name in the output and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",

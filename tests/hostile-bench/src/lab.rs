@@ -47,7 +47,7 @@ const BOX_TOML: &str = "[[management]]\n\
     enroll = true\n\
     [images]\n\
     networks = [\"10.78.0.0/24\"]\n";
-/// Console messages of the supervisor, or of process 1, after a missed liveness check.
+/// Console messages of a missed liveness check: of the supervisor, and of process 1.
 const MISSED: [&str; 2] = ["a task of the box is stuck", "the supervisor hangs"];
 
 /// All parts, in the order in which they must be dropped.

@@ -49,7 +49,7 @@ impl Machine {
     /// Adds the machine to the rack, with its files below `folder`.
     ///
     /// # Errors
-    /// The rack cannot add it.
+    /// The rack cannot add the machine.
     pub fn new(rack: &Rack, number: u8, folder: &Path) -> Result<Self> {
         let unused = [192, 0, 2, 1].into();
         let host = rack.add_host(&format!("m{number}"), &[(Segment::Near, unused)])?;
@@ -77,12 +77,12 @@ impl Machine {
         Ipv4Addr::new(10, 77, 0, 50 + self.number)
     }
 
-    /// Name of its Hardware.
+    /// Name of the machine's Hardware.
     pub fn name(&self) -> String {
         format!("machine-{}", self.number)
     }
 
-    /// Name of its Workflow in a round.
+    /// Name of the machine's Workflow in a round.
     pub fn workflow_name(&self, round: usize) -> String {
         format!("{}-{round}", self.name())
     }
@@ -107,7 +107,7 @@ impl Machine {
         })
     }
 
-    /// Its Workflow in a round.
+    /// Workflow of the machine in a round.
     pub fn workflow(&self, round: usize) -> Value {
         json!({
             "metadata": {
@@ -122,10 +122,10 @@ impl Machine {
         })
     }
 
-    /// Boots it: address, loader, script, kernel and initramfs, agent.
+    /// Boots the machine: address, loader, script, kernel and initramfs, agent.
     ///
     /// # Errors
-    /// A step failed; with its program's output.
+    /// A step failed; the error has the output of the step's program.
     pub fn boot(&self) -> Result<Agent> {
         self.host.ip("address flush dev eth0\n")?;
         let loader = self.ask().context("DHCP")?;

@@ -1,4 +1,4 @@
-//! Resource use of the box's processes, from their kernel.
+//! Resource use of the box's processes, as the kernel counts it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl Target {
     /// Resets the kernel's peak memory of each process.
     ///
     /// # Errors
-    /// The kernel refuses for a process.
+    /// The kernel refuses the reset for a process.
     pub fn forget(&self) -> Result<()> {
         for process in self.processes()? {
             let path = format!("/proc/{process}/clear_refs");

@@ -89,7 +89,8 @@ impl Ring<'_> {
         self.images.join(packing.file()).display().to_string()
     }
 
-    /// Measures one run on an overwritten disk, which is compared with the image when `compared`.
+    /// Measures one run on an overwritten disk, which is compared with the image when `compared` is
+    /// true.
     fn run(&self, line: &str, compared: bool) -> Result<Took> {
         self.target.spoil()?;
         let took = timed(line, self.scratch)?;
@@ -151,7 +152,7 @@ fn what_it_does(one: &Contestant) -> &'static str {
 /// SHA-256 of a file as it is served, in hexadecimal.
 ///
 /// # Errors
-/// It cannot be read, or openssl is missing.
+/// The file cannot be read, or openssl is missing.
 pub fn sum_of(file: &Path) -> Result<String> {
     let mut command = Command::new(find("openssl", "openssl")?);
     let output = command.args(["dgst", "-sha256", "-r"]).arg(file).output()?;

@@ -32,15 +32,15 @@ pub struct Contestant {
     pub name: &'static str,
     /// Command line for bash.
     pub line: String,
-    /// True when it fetches over HTTP; others read the image's file.
+    /// True when the program fetches the image over HTTP; false when it reads the image's file.
     pub fetches: bool,
-    /// True when it verifies the SHA-256 of the served file while writing.
+    /// True when the program verifies the SHA-256 of the served file while writing.
     pub sums: bool,
     pub runs: Vec<Took>,
 }
 
 impl Contestant {
-    /// True when it does all parts of the job.
+    /// True when the program does all parts of the job.
     pub fn does(&self, job: Job) -> bool {
         self.fetches && (self.sums || !job.summed)
     }
@@ -106,8 +106,9 @@ fn one(name: &'static str, line: String, fetches: bool) -> Contestant {
     Contestant { name, line, fetches, sums: false, runs: Vec::new() }
 }
 
-/// `fetch` with a checksum on its way into `rest`, compared at the end. A named pipe, because a
-/// shell does not wait for a process substitution.
+/// Returns a command line that pipes the output of `fetch` into `rest` and into the checksum
+/// program, and compares the checksum at the end. Uses a named pipe, because a shell does not wait
+/// for a process substitution.
 fn summed(places: &Places<'_>, fetch: &str, rest: &str) -> String {
     let (pipe, said) = (places.scratch.join("pipe"), places.scratch.join("sum"));
     let (pipe, said, sum) = (pipe.display(), said.display(), places.sum);

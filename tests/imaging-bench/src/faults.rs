@@ -29,7 +29,7 @@ const TIMEOUTS: Timeouts = Timeouts {
 /// Maximum ratio of the bytes fetched after a cut to the missing bytes.
 const AGAIN: f64 = 1.05;
 
-/// Runs every fault in both packings.
+/// Runs every fault with both packings.
 ///
 /// # Errors
 /// A fault was not noticed, or a download was not resumed.

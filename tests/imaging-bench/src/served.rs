@@ -24,7 +24,7 @@ impl Server {
     /// Serves the files of `FOLDER/images` as `/images/…`.
     ///
     /// # Errors
-    /// It does not start, or its port is taken.
+    /// The server does not start, or its port is taken.
     pub fn start(folder: &Path, log: &Path) -> Result<Self> {
         let me = std::env::current_exe().context("cannot find the running program")?;
         let arguments = ["serve".to_owned(), folder.display().to_string()];

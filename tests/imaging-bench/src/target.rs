@@ -13,7 +13,7 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
 /// Bytes of one read or write.
 const PIECE: usize = 4 << 20;
-/// Byte value of an overwritten disk: a contestant that omits a required write leaves it.
+/// Byte value of an overwritten disk: a contestant that omits a required write leaves this value.
 const STALE: u8 = 0xa5;
 /// Alignment of memory for direct I/O, in bytes.
 const ALIGN: usize = 4096;
@@ -55,7 +55,7 @@ impl Target {
     /// Overwrites the whole disk with old data, so that all its blocks are allocated.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The disk cannot be written.
     pub fn spoil(&self) -> Result<()> {
         let backing = File::options().write(true).open(&self.file)?;
         allocate(&backing, self.bytes)?;
@@ -72,7 +72,7 @@ impl Target {
         device.sync_all().context("cannot flush the disk")
     }
 
-    /// Compares it, with direct I/O, with the expected image.
+    /// Compares the disk, read with direct I/O, with the expected image.
     ///
     /// # Errors
     /// The contents differ; with the first different piece.
@@ -96,7 +96,7 @@ impl Target {
     /// True when a machine would find no boot code: the place of the partition table is zero.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The disk cannot be read.
     pub fn is_blank_at_the_beginning(&self) -> Result<bool> {
         let mut buffer = Aligned::new();
         self.open(false)?.read_exact(buffer.bytes_mut()).context("cannot read the disk")?;

@@ -16,14 +16,14 @@ const TIME: &str = "/usr/bin/time";
 pub struct Took {
     pub seconds: f64,
     pub cpu_seconds: f64,
-    /// Peak memory of its largest process, in MiB.
+    /// Peak memory of the run's largest process, in MiB.
     pub peak_mib: f64,
 }
 
 /// Runs a line of bash that fails when any part of a pipe fails.
 ///
 /// # Errors
-/// The line fails; with the end of its output.
+/// The line fails; the error has the end of its output.
 pub fn timed(line: &str, scratch: &Path) -> Result<Took> {
     let (counts, words) = (scratch.join("counts"), scratch.join("words"));
     let log = fs::File::create(&words)?;

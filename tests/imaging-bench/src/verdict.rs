@@ -7,12 +7,13 @@ use crate::contestants::Contestant;
 use crate::job::{Job, Packing};
 use crate::timed::Took;
 
-/// Goal: part of the speed of the slowest single part of the job.
+/// Goal: minimum ratio of the agent's speed to the speed of the job's slowest part alone.
 const OF_THE_LIMIT: f64 = 0.9;
-/// Goals: multiples of the decoder's own time and CPU time.
+/// Goal: maximum ratio of the agent's time to the time of the decoder alone.
 const OVER_THE_DECODER: f64 = 1.25;
+/// Goal: maximum ratio of the agent's CPU time to the CPU time of the decoder alone.
 const CPU_OVER_THE_DECODER: f64 = 1.5;
-/// Goal: multiple of image2disk's speed.
+/// Goal: minimum ratio of the agent's speed to image2disk's speed.
 const OF_IMAGE2DISK: f64 = 4.0;
 /// Goal: maximum memory of an agent, in MiB.
 const PEAK_MIB: f64 = 64.0;
@@ -145,7 +146,7 @@ impl Outcome<'_> {
         table.add(&format!("{}: {what}", self.job.name()), ours, beside, goal);
     }
 
-    /// The peer with the least of a figure.
+    /// Name and value of the peer with the smallest value of a figure.
     fn best(
         &self,
         figure: fn(&Took) -> f64,

@@ -18,7 +18,7 @@ const REAL: [&str; 7] = [
 /// Words for things that a slow machine may repeat.
 const REPEATED: [&str; 8] =
     ["switched_on(", "datagram", "packet", "requests", "boots", "starts", "resets", "log."];
-/// Ways to count them.
+/// Code that counts such things.
 const COUNTS: [&str; 4] = ["switched_on(", ".len()", ".count()", ".count("];
 
 /// An exact count of datagrams, lines of a log or starts of a machine has a message, or a comment

@@ -18,7 +18,7 @@ impl<'a> Exceptions<'a> {
         Self { list, used: vec![false; list.len()] }
     }
 
-    /// Looks for an entry of the list for a place, and marks the entry as used.
+    /// Returns true if the list has an entry for this place, and marks the entry as used.
     pub fn excuse(&mut self, path: &str, name: &str) -> bool {
         let entry = self.list.iter().position(|entry| entry.0 == path && entry.1 == name);
         if let Some(index) = entry {

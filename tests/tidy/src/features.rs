@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Violation;
 
-/// The format to ask `cargo tree` for, without a prefix.
+/// Format for `cargo tree --format`: name and version of a crate, and its features.
 pub const FORMAT: &str = "{p} {f}";
 
 /// Each crate of the programs has the same features in the tests; tests may only add crates.

@@ -6,7 +6,7 @@ use crate::Violation;
 use crate::manifest::{self, Kind, Member};
 use crate::tree::Tree;
 
-/// A crate of the product, its floor, and the crates of ours that it may use.
+/// A crate of the product, its floor, and the other crates of the workspace that it may use.
 struct Place {
     name: &'static str,
     floor: u8,
@@ -17,7 +17,7 @@ const fn place(name: &'static str, floor: u8, may_use: &'static [&'static str]) 
     Place { name, floor, may_use }
 }
 
-/// Floor of `supervisor` and `image`, which may use any crate but those of tests.
+/// Floor of `supervisor` and `image`, which may use any crate except those of tests.
 const TOP: u8 = 5;
 /// Floor of the tests: they may use any crate, and no other crate may use them. `golden` is on the
 /// ground floor, because tests of every crate use it.

@@ -152,7 +152,7 @@ fn bare(source: &Source<'_>) -> Vec<usize> {
     found
 }
 
-/// Range of the identifier behind a keyword.
+/// Range of the identifier after a keyword.
 fn identifier(code: &str, from: usize) -> Range<usize> {
     let start = from + code[from..].len() - code[from..].trim_start().len();
     let rest = &code[start..];

@@ -10,7 +10,7 @@ use crate::tree::Tree;
 /// One member of the workspace.
 #[derive(Debug)]
 pub struct Member {
-    /// Path of its folder, from the root of the tree.
+    /// Path of the member's folder, from the root of the tree.
     pub folder: String,
     /// Parsed `Cargo.toml` of the member.
     pub manifest: Table,
@@ -21,12 +21,12 @@ pub struct Member {
 pub enum Kind {
     /// Dependency of the crate or of its build script.
     Product,
-    /// Dependency of its tests only.
+    /// Dependency of the crate's tests only.
     Dev,
 }
 
 impl Member {
-    /// Path of its manifest.
+    /// Path of the member's manifest.
     pub fn path(&self) -> String {
         format!("{}/Cargo.toml", self.folder)
     }
@@ -94,7 +94,7 @@ pub struct Locked {
     pub name: String,
     /// Source URL; members of the workspace have none.
     pub source: Option<String>,
-    /// Names of its dependencies of any kind.
+    /// Names of the package's dependencies of any kind.
     pub dependencies: Vec<String>,
 }
 

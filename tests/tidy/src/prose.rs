@@ -10,21 +10,21 @@ const MARKERS: [&str; 3] = ["///", "//!", "//"];
 /// Consecutive comment lines with the same marker.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Comment {
-    /// Offset of its first slash.
+    /// Offset of the comment's first slash.
     pub at: usize,
-    /// Its lines without slashes, joined by line breaks.
+    /// Lines of the comment without slashes, joined by line breaks.
     pub text: String,
     marker: &'static str,
 }
 
 impl Comment {
-    /// Its first paragraph in one line.
+    /// First paragraph of the comment, in one line.
     pub fn first_paragraph(&self) -> String {
         let lines = self.text.lines().map(str::trim).take_while(|line| !line.is_empty());
         lines.collect::<Vec<_>>().join(" ")
     }
 
-    /// Its lines outside of code blocks: the rules of prose do not apply to code.
+    /// Lines of the comment outside of code blocks: the rules of prose do not apply to code.
     pub fn prose(&self) -> String {
         let mut is_code = false;
         let mut kept = Vec::new();

@@ -13,7 +13,7 @@ use crate::rooms::{self, CRATE_LINES_MAX, FOLDER_ENTRIES_MAX};
 use crate::source::Source;
 use crate::tree::Tree;
 
-/// The file, from the root of the tree.
+/// Path of the file with the figures, from the root of the tree.
 pub const FILE: &str = "tests/tidy/ratchets.toml";
 /// Percentage by which a figure may be below its entry before the entry must be lowered.
 const SLACK_PERCENT: usize = 10;

@@ -18,11 +18,12 @@ use crate::tree::File;
 pub struct Source<'a> {
     /// The file that was scanned.
     pub file: &'a File,
-    /// Its text, with comments, strings and characters blanked; offsets and lines are the file's.
+    /// Text of the file with comments, strings and characters blanked; offsets and lines do not
+    /// change.
     pub code: String,
-    /// Its functions, in order of their first lines; a nested function is listed too.
+    /// Functions of the file, in order of their first lines; a nested function is listed too.
     pub functions: Vec<Function>,
-    /// Its items under `cfg(test)`: lines, from 1.
+    /// Lines of each item under `cfg(test)`, from 1.
     pub tests: Vec<RangeInclusive<usize>>,
     /// Offset of each line's first byte.
     lines: Vec<usize>,

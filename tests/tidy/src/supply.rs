@@ -52,7 +52,7 @@ impl Rules {
     }
 }
 
-/// Crates of `[advisories]`: the reason of each accepted one begins with its crate's name.
+/// Crates of `[advisories]`: the reason of each accepted advisory begins with the crate's name.
 fn faulty(deny: &Table) -> Result<Vec<String>, String> {
     let advisories = deny.get("advisories").ok_or("there is no [advisories]")?;
     if advisories.get("yanked").and_then(Value::as_str) != Some("deny") {

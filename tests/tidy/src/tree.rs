@@ -13,22 +13,24 @@ pub struct File {
     pub path: String,
     /// Content of the file.
     pub text: String,
-    /// True for a Rust file of tests only: it is in a tests folder, or its `mod` is `cfg(test)`.
+    /// True for a Rust file of tests only: the file is in a tests folder, or its `mod` is
+    /// `cfg(test)`.
     pub is_test: bool,
 }
 
 impl File {
-    /// The name without its folder.
+    /// File name without the folder.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Checks whether it is a Rust file, by its extension.
+    /// Returns true if the file has the extension `.rs`.
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 
-    /// The root module of a library, a program, an example, a fuzz target or a folder of tests.
+    /// Returns true for the root module of a library, a program, an example, a fuzz target or a
+    /// folder of tests.
     pub fn is_crate_root(&self) -> bool {
         let folders: Vec<&str> = self.path.split('/').rev().skip(1).take(2).collect();
         match folders.as_slice() {
@@ -59,7 +61,7 @@ impl Tree {
     /// Reads the repository without ignored files (`.gitignore`) and files that are not text.
     ///
     /// # Panics
-    /// The root cannot be read: there is no law without a tree.
+    /// The root folder or `.gitignore` cannot be read.
     pub fn read() -> Self {
         let root = Self::root();
         let ignored = fs::read_to_string(root.join(".gitignore")).expect("the tree has .gitignore");

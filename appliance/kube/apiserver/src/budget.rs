@@ -1,5 +1,5 @@
-//! Limits on the bytes that requests and responses hold in memory, in total and per client. A
-//! client that would exceed its limit gets 429; other clients are not affected.
+//! Limits on the bytes of requests and responses in memory, in total and per client. A request
+//! above a limit gets 429. Above the total, a reserve remains for clients that hold at most 1 MiB.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

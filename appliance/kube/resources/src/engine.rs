@@ -153,8 +153,9 @@ impl Engine {
         Self { inner, admission: None }
     }
 
-    /// Creates missing objects that a definition lists as permanent, such as the namespaces
-    /// `default` and `kube-system`. Call once at start, before serving.
+    /// Prepares the store; call once at start, before serving. Creates missing permanent objects
+    /// such as namespace `default`, repairs stored objects of Kubernetes' own kinds, writes the
+    /// CustomResourceDefinitions of compiled-in kinds, and loads all kinds.
     ///
     /// # Errors
     /// Returns an error if the store cannot be read or written.
@@ -259,8 +260,7 @@ impl Engine {
         }
     }
 
-    /// Returns the definition and the namespace; 400 if the namespace does not fit the kind's
-    /// scope.
+    /// Returns definition and namespace; 400 if the namespace does not fit the kind's scope.
     fn place(&self, resource: &str, namespace: &str) -> Result<Place, StatusError> {
         let registry = self.registry();
         let definition = registry.by_id(resource).ok_or_else(StatusError::no_such_resource)?;
@@ -307,7 +307,7 @@ impl Engine {
         });
         let written = written.await.map_err(|error| failed("write to the store", &error))?;
         if kinds_change.load(Ordering::Relaxed) {
-            // Reloads before the response: after it, the client finds the kind served or gone.
+            // Reloads before the response, so that the client then finds the current kinds.
             self.reload_kinds().await?;
         }
         match written {

@@ -19,7 +19,7 @@ pub fn check_structural(source: &Value, path: &str) -> Vec<FieldError> {
         Err(error) => return vec![FieldError::invalid(path, &"".into(), error.to_string())],
     };
     let root = schema.root();
-    // A schema without structural form is reported by its keywords only.
+    // For a schema without a structural form, only mistakes in its keywords are reported.
     let has_form =
         !root_or_below(root, &|node| !node.unsupported.is_empty() || node.refuses_unknown);
     let mut errors = Vec::new();

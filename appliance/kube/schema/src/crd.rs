@@ -304,7 +304,7 @@ impl<'a> Fields<'a> {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Returns the fields of the object `name`; none if it is absent.
+    /// Returns the fields of the object `name`; no fields if the object is absent.
     fn below(&self, name: &str) -> Result<Fields<'a>, DefinitionError> {
         let path = self.place(name);
         match self.map.get(name) {

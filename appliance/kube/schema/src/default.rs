@@ -11,7 +11,7 @@ use crate::schema::Schema;
 const MAX_DEFAULTS_BYTES: usize = 4 * 1024 * 1024;
 
 impl Schema {
-    /// Removes nulls of non-nullable fields without default; sets defaults of absent, null fields.
+    /// Removes nulls in non-nullable fields without default. Fills absent and null fields.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(&self.root));
         self.fill_in(object);

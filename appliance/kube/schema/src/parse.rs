@@ -11,7 +11,7 @@ use crate::text::pattern::Pattern;
 /// Maximum size of one schema in bytes of JSON; the largest in Cluster API has 0.7 MB.
 pub const MAX_SCHEMA_BYTES: usize = 2 * 1024 * 1024;
 
-/// Maximum depth of a schema. It also limits the recursion of every walk.
+/// Maximum depth of a schema; also limits the recursion of every function over a schema.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// Maximum number of nodes in one schema: the schemas of values, fields and alternatives.

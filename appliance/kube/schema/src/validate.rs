@@ -20,9 +20,8 @@ use crate::{object_meta, parse, rules};
 pub use number::canonical_numbers;
 
 impl Schema {
-    /// Checks a whole object after pruning and defaults, including embedded resources, list types
-    /// and CEL rules; not its own metadata. If `old` is given, invalid but unchanged values are
-    /// accepted.
+    /// Checks an object after pruning and defaults, with embedded resources, list types and CEL
+    /// rules, without the object's own metadata. With `old`, unchanged invalid values are accepted.
     pub fn check(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = field_errors("", check(&self.root, "", new, old));
         object_meta::check_below(&self.root, new, &mut errors);

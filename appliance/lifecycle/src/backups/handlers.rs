@@ -29,7 +29,7 @@ const PASSPHRASE: &str = "tinbox-passphrase";
 /// - `/backup/verify` and `/backup/restore`: a POST takes a backup and returns a [`BackupSummary`].
 ///   The box restarts after a restore.
 /// - `/backup/kept`: a GET lists the [`status::backup::StoredBackup`] values of the daily backups;
-///   a POST makes one now and returns it.
+///   a POST makes a backup now and returns it.
 /// - `/backup/kept/NAME/verify` and `/backup/kept/NAME/restore` use a daily backup.
 pub fn router(backups: Arc<Backups>) -> Router {
     Router::new()

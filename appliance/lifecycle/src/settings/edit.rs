@@ -123,7 +123,8 @@ fn take(table: &mut dyn TableLike, (key, index): (&str, Option<usize>)) {
     }
 }
 
-/// Returns every value as TOML by its key, in the current spelling. Empty for invalid TOML.
+/// Returns every value as TOML text, by its full key such as `update.hold`. Renamed sections have
+/// their current name. Empty for invalid TOML.
 pub fn leaves(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if let Ok(table) = toml::from_str::<toml::Table>(bare(text)) {

@@ -156,7 +156,7 @@ fn pool(nic: &NicSetup, net: Ipv4Net) -> Result<Vec<String>, String> {
 }
 
 /// Returns the last digits of the MAC address if they confirm a pool. Only a pool on the NIC with
-/// the default route needs them (NW-4). A former confirmation stays if the default route moves.
+/// the default route needs digits (NW-4). A former confirmation stays if the default route moves.
 fn confirmed(nic: &NicSetup) -> Result<String, String> {
     let digits: String = nic.mac.chars().filter(char::is_ascii_hexdigit).collect();
     let last = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();

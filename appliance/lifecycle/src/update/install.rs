@@ -35,7 +35,7 @@ pub enum Step<'a> {
 }
 
 impl Install<'_> {
-    /// Writes the bundle to the other slot. An error of `tell`, called at each step, stops it.
+    /// Writes the bundle to the other slot. Calls `tell` at each step; its error ends the work.
     pub fn run(
         mut self,
         tell: impl Fn(Step<'_>) -> Result<(), UpdateError>,

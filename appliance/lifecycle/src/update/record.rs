@@ -81,7 +81,7 @@ pub fn judged(
     let Some(trial) = loader.trial() else {
         let mut record = record?;
         if record.stage == Stage::OnTrial {
-            // The update was given up for another one, or its last write came late.
+            // The update was given up for another update, or its last write came late.
             if record.slot != running.letter() {
                 return None;
             }

@@ -21,7 +21,7 @@ enum RestartWait {
     Over,
     /// Running workflows, by name.
     Machines(Vec<String>),
-    /// Missing consent, or the begin of the allowed hours, as a phrase.
+    /// Missing consent, or the beginning of the allowed hours, as a phrase.
     Until(String),
 }
 
@@ -83,8 +83,7 @@ impl Updates {
     }
 
     /// Agrees to the restart for the installed update, which then waits neither for the allowed
-    /// hours nor for consent. With `at_once`, the restart does not wait for running workflows
-    /// either.
+    /// hours nor for consent. With `at_once`, the restart does not wait for workflows.
     ///
     /// # Errors
     /// No installed update waits for a restart.

@@ -24,7 +24,8 @@ impl Silence {
 
 /// Returns the silence after the last line, if it is too long; `None` also after an outcome.
 pub fn silence(lines: &[Line], now: Timestamp) -> Option<Silence> {
-    // Events of its BMC and its workflow are not reports of the machine, but can end its history.
+    // Events of the machine's BMC and workflow are not reports of the machine, but can end its
+    // history.
     if lines.last()?.end().is_some() {
         return None;
     }

@@ -77,7 +77,7 @@ pub fn first(view: &StatusView) -> Pattern {
         Some(Urgency::Box | Urgency::Machine) => Pattern::Fast,
         _ if updates => Pattern::Slow,
         _ if view.nics.iter().any(Nic::armed) => Pattern::Solid,
-        // It waits for a person to choose a port: it has an owner, and does not serve.
+        // The box has an owner and serves no network: a person must choose a port.
         _ => Pattern::Double,
     }
 }

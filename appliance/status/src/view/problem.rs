@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Fault, ForeignServer, Machine, MachineState, Nic, StatusView, Text, Trouble};
 use super::{Update, UpdateState};
 
-/// Age of the last backup above which a notice is shown: 7 days (BK-6).
+/// Age of the last downloaded backup above which a notice is shown: 7 days (BK-6).
 pub const BACKUP_AGE_MAX: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Used share of the flash memory's lifetime from which a notice is shown (FW-3).
 pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
@@ -243,8 +243,8 @@ fn notices(view: &StatusView) -> Vec<Problem> {
     if let Some(at) =
         view.system.backup_at.filter(|at| view.now.duration_since(*at) > BACKUP_AGE_MAX)
     {
-        let what = format!("The last backup was made {}", view.ago(at));
-        found.push(notice("backup", "BACKUP IS OLD", trouble(what, "Make a new one")));
+        let what = format!("The last download of a backup was {}", view.ago(at));
+        found.push(notice("backup", "BACKUP IS OLD", trouble(what, "Download a new backup")));
     }
     if let Some(used) = view.system.flash_life_percent.filter(|it| *it >= FLASH_LIFE_PERCENT_MAX) {
         let what = format!("{used} % of the flash memory's life are used up");

@@ -189,7 +189,8 @@ pub struct System {
     pub temperature: Option<i16>,
     /// Used share of the flash memory's lifetime, in percent.
     pub flash_life_percent: Option<u8>,
-    /// Time of the last backup.
+    /// Time of the last backup that was downloaded completely. Backups that stay on the box do not
+    /// count; see `kept_backups`.
     pub backup_at: Option<Timestamp>,
     /// Backups that the box made itself, newest first.
     pub kept_backups: Vec<StoredBackup>,

@@ -15,9 +15,9 @@ use crate::reservation::Reservation;
 impl Engine {
     /// Answers at port 67: offers a boot file beside another server's offer of an address.
     ///
-    /// A REQUEST at port 67 goes to the server that offered the address. It is answered only if its
-    /// server identifier (option 54) is the box's. A client that mistakes the boot file offer for a
-    /// complete offer sends such a REQUEST.
+    /// A REQUEST at port 67 goes to the server that offered the address. The box answers only if
+    /// the server identifier (option 54) is its own. A client that mistakes the boot file offer for
+    /// a complete offer sends such a REQUEST.
     pub(super) fn proxy(
         &self,
         machine: &Reservation,

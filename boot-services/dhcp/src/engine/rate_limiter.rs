@@ -128,12 +128,12 @@ impl<K: Copy + Eq + Hash, T> Recent<K, T> {
         self.young.len() + self.old.len()
     }
 
-    /// Returns the time of the last packet of this key; `None` if it is not remembered.
+    /// Returns the time of the last packet of this key; `None` if the key is not remembered.
     pub fn seen_at(&self, key: K) -> Option<Instant> {
         self.young.get(&key).or_else(|| self.old.get(&key)).map(|(at, _)| *at)
     }
 
-    /// Records a packet of this key, with the value `fresh()` if it is new, and returns the value.
+    /// Records a packet of this key, with the value `fresh()` for a new key, and returns the value.
     pub fn touch(&mut self, key: K, now: Instant, fresh: impl FnOnce() -> T) -> &mut T {
         if self.young.len() >= self.limit && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);

@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Reassigns a reserved address that a former machine still leases, such as a replaced board. A
-    /// check first shows that no station uses it. `None` if the caller can answer at once.
+    /// check first shows that no station uses the address. `None` if the caller can answer at once.
     fn reclaim(
         &mut self,
         address: Ipv4Addr,

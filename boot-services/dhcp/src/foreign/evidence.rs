@@ -37,7 +37,7 @@ pub struct Sighting {
 ///
 /// Evidence is any message to a client's port 68 from a foreign station, or a client's broadcast
 /// REQUEST that names another server. Checksums are not verified: a virtual interface leaves them
-/// unfinished, and a server with a wrong one may still reach its clients.
+/// unfinished, and a server with a wrong checksum may still reach its clients.
 pub fn sighting(frame: &[u8], own: &OwnServers) -> Option<Sighting> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Ipv4 {

@@ -126,7 +126,7 @@ impl State {
                 Self::Held(Hold::NoCarrier)
             }
             (Self::Serving | Self::Checking(_), Event::Plugged) => Self::Held(Hold::Probing),
-            // A network that is not served yet is probed before it is.
+            // A network that is not served yet is probed before it is served.
             (
                 state @ Self::Held(_),
                 Event::Named(_) | Event::ProbeClean | Event::Plugged | Event::Rearm,

@@ -69,7 +69,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts a watch. `record` is the stored one of the last watch, used with [`Start::Resume`]
+    /// Starts a watch. `record` was stored by the last watch, and is used with [`Start::Resume`]
     /// only.
     pub fn new(
         subject: Subject,

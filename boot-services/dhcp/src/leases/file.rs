@@ -81,7 +81,7 @@ impl LeaseFile {
 
     fn prepare(&self) -> Result<(), Error> {
         let mut txn = self.database.begin_write().map_err(failed("open"))?;
-        // The first lease makes it durable: before that the file has no lease to misread.
+        // The first lease makes the format durable; before, the file has no lease to misread.
         txn.set_durability(Durability::None).map_err(failed("open"))?;
         {
             let mut table = txn.open_table(LEASES).map_err(failed("open"))?;

@@ -8,7 +8,8 @@ use std::net::Ipv4Addr;
 
 use crate::messages::request::Malformed;
 
-/// Option codes with their RFC 2132 names, if RFC 2132 has them.
+/// Option codes. Names are short forms of the RFC 2132 names; `NAME_SERVERS` is Domain Name Server
+/// (6). Each option that is not in RFC 2132 has a comment with its source.
 pub(crate) mod code {
     pub const PAD: u8 = 0;
     pub const SUBNET_MASK: u8 = 1;

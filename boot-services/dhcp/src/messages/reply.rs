@@ -138,7 +138,7 @@ impl Proxy<'_> {
     }
 }
 
-/// Returns a NAK with a sentence that explains it (RFC 2131 table 3, option 56).
+/// Returns a NAK with the reason as a sentence (RFC 2131 table 3, option 56).
 pub(crate) fn nak(config: &Config, request: &Request, sentence: &str) -> Vec<u8> {
     let mut reply = Reply::new(request, Answer::Nak, config.server);
     if request.giaddr != Ipv4Addr::UNSPECIFIED {
@@ -290,7 +290,7 @@ impl Reply {
         }
     }
 
-    /// Writes a name into the header; returns false if it does not fit with its zero byte.
+    /// Writes a name into the header; returns false if name and zero byte do not fit.
     fn header_file(&mut self, file: &str) -> bool {
         let fits = file.len() < FILE_LENGTH;
         if fits {

@@ -61,7 +61,7 @@ pub(crate) async fn advertise(interface: &str, prefix: Option<Ipv6Addr>) -> io::
             continue;
         }
         let to_scope = SocketAddrV6::new(to, 0, 0, index);
-        // It fails while the interface's own address is still being verified; who asked asks again.
+        // Fails while the interface's own address is being verified; the node then solicits again.
         if let Err(error) = rustix::net::sendto(&socket, &message, SendFlags::DONTWAIT, &to_scope) {
             tracing::debug!(interface, %to, %error, "cannot send a router advertisement");
         }

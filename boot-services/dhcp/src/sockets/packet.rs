@@ -82,7 +82,7 @@ pub(crate) struct PacketSocket {
 impl PacketSocket {
     /// Opens a socket for frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW` and tokio.
     pub fn open(index: u32, ethertype: u16, filter: &[SockFilter]) -> io::Result<Self> {
-        // Of protocol 0 until it is bound: it receives nothing before the filter is in place.
+        // Protocol 0 until the bind, so that no frame arrives before the filter is set.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), None)?;
         socket.attach_filter(filter)?;
         socket.bind(&link_address(index, ethertype, None)?)?;

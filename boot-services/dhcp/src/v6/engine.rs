@@ -29,7 +29,7 @@ const IAS_MAX: usize = 8;
 const NAME_SERVERS_MAX: usize = 8;
 /// Time for which a declined address is not offered (RFC 8415 §18.3.8).
 const DECLINED_FOR: Duration = Duration::from_secs(3600);
-/// Maximum declined addresses that are remembered; beyond it, the oldest one is removed.
+/// Maximum declined addresses that are remembered; above this number, the oldest is removed.
 const DECLINED_MAX: usize = 1024;
 /// Longest loader name in a URL, so that an answer fits in one frame.
 const FILE_MAX: usize = 255;
@@ -52,7 +52,7 @@ impl Engine {
         Self { config, duid, rate_limiter: RateLimiter::new(now), declined: HashMap::new() }
     }
 
-    /// Processes a datagram that arrived at port 547. Returns the answer to its sender, if any.
+    /// Processes a datagram that arrived at port 547. Returns the answer to the sender, if any.
     ///
     /// # Errors
     /// The datagram is not a client's message. The error deserves a debug log line only.
@@ -176,16 +176,16 @@ impl Engine {
             let servers: Vec<u8> = servers.flat_map(Ipv6Addr::octets).collect();
             put(answer, code::NAME_SERVERS, &servers);
         }
-        // EDK2's HTTP client takes only an offer of this class for one with a URL. Its PXE client
-        // must not be sent one: it would take the offer for a BINL server's, and ask port 4011.
+        // EDK2's HTTP client accepts a URL only in an offer of this class. EDK2's PXE client must
+        // not get the class: it would then send a request to port 4011, as for a BINL server.
         if client.stage == Stage::HttpBoot {
             let class = b"HTTPClient";
             let value = [&client.enterprise[..], &[0, 10], class].concat();
             put(answer, code::VENDOR_CLASS, &value);
         }
         let url = self.url(machine, client)?;
-        // The URL is last. EDK2 reads it up to the first zero byte, and the bytes behind the
-        // message are zero.
+        // The URL is last. EDK2 reads it up to the first zero byte, and the bytes after the message
+        // are zero.
         put(answer, code::BOOT_FILE_URL, url.as_bytes());
         Some(url)
     }

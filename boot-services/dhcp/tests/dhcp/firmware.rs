@@ -139,11 +139,11 @@ fn given_up(nuc: &Nuc, service: &Service, option: &str) -> Duration {
     offered.elapsed()
 }
 
-/// Maximum time until EDK2 leaves a boot option. It collects offers for 4 s; after an offer without
-/// a file it repeats requests for 68 s.
+/// Maximum time until EDK2 leaves a boot option. EDK2 collects offers for 4 s; after an offer
+/// without a file, EDK2 repeats requests for 68 s.
 const OPTION_LEFT: Duration = Duration::from_secs(40);
-/// Maximum time until iPXE requests its script. It waits for 3 s without option 175.176, and for 16
-/// s without the router advertisement.
+/// Maximum time until iPXE requests its script. iPXE waits for 3 s without option 175.176, and for
+/// 16 s without the router advertisement.
 const SCRIPT_ASKED: Duration = Duration::from_millis(2900);
 /// Maximum time from the ACK to the boot from disk: normally 2 s; the waits that a server can cause
 /// are 16 s and more.

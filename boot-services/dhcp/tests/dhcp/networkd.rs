@@ -13,8 +13,8 @@ use stdx::testing::{Wait, until};
 use crate::rack::networkd::Networkd;
 use crate::rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh};
 
-/// Lease time in seconds. The client renews after half of it, so the test is short. The lease of a
-/// pool must be longer.
+/// Lease time in seconds. The client renews after half of this time, so the test is short. The
+/// lease of a pool must be longer.
 const SHORT_LEASE_SECS: u32 = 8;
 const POOL_LEASE_SECS: u32 = 600;
 const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);

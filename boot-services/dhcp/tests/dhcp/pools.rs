@@ -182,9 +182,9 @@ fn dhclient_is_refused_an_address_that_is_no_pools_any_more_and_takes_another() 
     bench.end_dhclient();
 }
 
-/// Starts dhcpcd in a mount namespace, which hides its files from those of the system. Its helpers
-/// outlive it, but not its PID namespace. The release needs the same arguments in the same
-/// namespace, because the name of the control socket has the interface and `-4`.
+/// Starts dhcpcd in a mount namespace, which hides its files from those of the system. The helpers
+/// of dhcpcd outlive dhcpcd, but not its PID namespace. The release needs the same arguments in the
+/// same namespace, because the name of the control socket has the interface and `-4`.
 const DHCPCD: &str = "mkdir -p /var/lib/dhcpcd
 mount -t tmpfs none /var/lib/dhcpcd; mount -t tmpfs none /run
 dhcpcd -4 -B -p -L -f /dev/null -c /bin/true --noarp -o domain_name nuc0 &

@@ -134,8 +134,8 @@ fn dhclient_gets_the_reservation() {
 fn networkd_gets_the_reservation_by_the_address_its_link_gave_it() {
     let wire = Wire::new();
     let service = Service::start(&wire);
-    // No router here tells it to ask. Its DUID is an enterprise's (RFC 8415 §11.3) and names no
-    // hardware address.
+    // No router advertisement makes networkd send requests, so its settings must. Its DUID has the
+    // enterprise type (RFC 8415 §11.3), without a hardware address.
     let sections = "[Network]\nDHCP=ipv6\nIPv6AcceptRA=no\n[DHCPv6]\nWithoutRA=solicit\n";
     let client = Networkd::start(&wire, sections);
     let link = client.link("ADMIN_STATE", "configured");
@@ -152,7 +152,7 @@ fn networkd_gets_the_reservation_by_the_address_its_link_gave_it() {
     assert!(matches!(*remains, [secs] if (oldest..=whole).contains(&secs)), "{shown}");
     let replied = Event::Replied { mac: MAC, stage: Stage::System, url: None };
     wait_for("the report of the reply", || service.events.has(|event| *event == replied));
-    // systemd 252 gives no IPv6 address back at its end.
+    // systemd 252 does not release its IPv6 address when it stops.
     client.stop();
 }
 
@@ -176,7 +176,7 @@ fn firmware(wire: &Wire, folder: &Path, pxe: &str) -> Process {
         .args(["-serial", &format!("file:{}", folder.join("serial").display())])
         .args(["-drive", &format!("if=pflash,format=raw,file={}", vars.display())])
         .args(["-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no"])
-        // Without an option ROM the firmware's own clients have the card.
+        // Without an option ROM, the firmware's own clients use the NIC.
         .args(["-device", &format!("virtio-net-pci,netdev=n0,mac={MAC},bootindex=1,romfile=")])
         .args(["-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=n"])
         .args(["-fw_cfg", &format!("name=opt/org.tianocore/IPv6PXESupport,string={pxe}")]);
@@ -208,10 +208,10 @@ fn uefi_pxe_over_ipv6_asks_for_the_loader() {
 fn uefi_http_boot_over_ipv6_asks_for_the_loader_by_url() {
     let wire = Wire::new();
     let service = Service::start(&wire);
-    // HTTP over IPv4 comes first, and is sent on by a file that is not there.
+    // HTTP over IPv4 comes first; a missing file makes the firmware continue.
     let _nothing = servers::http(&wire);
     let _over_ipv4 = rack::Service::start(&wire, rack::machine(Netboot::NotAllowed));
-    // It lives until the test's process ends.
+    // The thread runs until the test's process ends.
     let (sender, requests) = std::sync::mpsc::sync_channel(1);
     wire.in_box(move || {
         let listener = TcpListener::bind((server(), 7080)).unwrap();

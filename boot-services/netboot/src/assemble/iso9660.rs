@@ -1,6 +1,6 @@
 //! Builds a CD image that UEFI firmware boots: ISO 9660 (ECMA-119) with an El Torito catalog (the
 //! "El Torito" specification, version 1.0; UEFI specification, section 13.3.2.1). A partition table
-//! in the sectors before them makes it bootable from a USB stick as well.
+//! in the first sector makes the image bootable from a USB stick as well.
 //!
 //! ```text
 //! sector  0   partition table (MBR), one partition of type 0xEF: the system partition

@@ -48,7 +48,7 @@ pub fn refresh(files: &Files, kernel: &str, initramfs: &str) -> Result<bool, Err
     }
     let os = AgentOs { stub: &stub, kernel: &kernel, initramfs: &initramfs };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    // Until all media are written, half of them may be of other inputs.
+    // Until all media are written, some of them may be made from other inputs.
     match fs::remove_file(&known) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&known)(error)),
         _ => {}

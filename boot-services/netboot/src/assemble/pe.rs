@@ -1,7 +1,7 @@
 //! Adds sections to a PE32+ image: systemd's EFI stub reads the kernel from such a section.
 //!
 //! Offsets are from Microsoft's "PE Format". The stub finds its sections by name in memory, where
-//! the firmware loaded them. So each new section needs an address behind the existing ones.
+//! the firmware loaded them. So each new section needs an address above the existing sections.
 
 use super::pieces::{Fields as _, Pieces};
 use crate::Error;
@@ -26,7 +26,7 @@ struct Image<'a> {
     file_alignment: u64,
 }
 
-/// Returns `stub` with `sections` added behind its existing sections.
+/// Returns `stub` with `sections` added after its existing sections.
 pub(super) fn with_sections<'a>(
     stub: &'a [u8],
     sections: &[(&str, &'a [u8])],
@@ -128,8 +128,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Returns the end of the last section's data in the file. Bytes behind it do not belong to the
-    /// image.
+    /// Returns the end of the last section's data in the file. Bytes after this end do not belong
+    /// to the image.
     fn end_of_data(&self) -> Result<u64, Error> {
         let end = self.each(20).zip(self.each(16)).map(|(at, size)| at + size).max();
         let end = end.filter(|end| *end <= self.bytes.len() as u64);

@@ -8,7 +8,7 @@ pub enum Part {
     Whole,
     /// First and last byte, both included.
     Bytes(u64, u64),
-    /// The range lies behind the end of the file: status 416.
+    /// The range lies beyond the end of the file: status 416.
     Unsatisfiable,
 }
 
@@ -33,8 +33,8 @@ pub fn part(header: Option<&str>, size: u64) -> Part {
     }
 }
 
-/// Parses decimal digits. A number that does not fit counts as the largest one, which lies behind
-/// every file's end.
+/// Parses decimal digits. A number that does not fit counts as the largest number, which lies
+/// beyond the end of every file.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

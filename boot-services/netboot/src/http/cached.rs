@@ -32,8 +32,8 @@ struct RouterState {
 
 /// Returns the routes for `/cache/<key>/<path>`: only the files that the cache offers, downloaded
 /// on request, each for the machines that may read it. Any other client gets 404. If the origin
-/// server fails, the response is a sentence, with 502 if a retry may help and 424 otherwise. If it
-/// fails after the response has begun, the body is cut off.
+/// server fails, the response is a sentence, with 502 if a retry may help and 424 otherwise. If the
+/// origin server fails after the response has begun, the body is cut off.
 pub fn cached_router(access: CacheAccess, observer: Arc<dyn Observer>) -> Router {
     Router::new()
         .route("/cache/{key}/{*name}", get(cached))

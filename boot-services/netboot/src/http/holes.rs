@@ -34,8 +34,7 @@ pub(super) fn of(file: &File, size: u64) -> Option<String> {
     (!ranges.is_empty()).then(|| ranges.join(", "))
 }
 
-/// Finds the holes. `data` and `hole` return the next data and the next hole at or behind an
-/// offset.
+/// Finds the holes. `data` and `hole` return the next data and the next hole at or after an offset.
 fn find(
     size: u64,
     data: impl Fn(u64) -> io::Result<u64>,

@@ -43,7 +43,7 @@ const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 /// Maximum time of an HTTP/2 connection without a request; [`HEAD_TIMEOUT`] for HTTP/1.1.
 const IDLE: Duration = Duration::from_secs(60);
-/// Time in which a client must authenticate, on listeners that require it.
+/// Time in which a client must authenticate, on listeners that require authentication.
 const PROOF: Duration = Duration::from_secs(20);
 /// Time in which running requests may end on a connection whose client did not authenticate.
 const UNPROVEN_LINGER: Duration = Duration::from_secs(5);
@@ -75,8 +75,8 @@ impl From<Router> for HttpService {
 }
 
 impl HttpService {
-    /// Creates a listener configuration in which files bypass the router. The router must serve
-    /// their paths too: over HTTP/2, and on a connection that made another request before.
+    /// Creates a listener configuration in which files bypass the router. The router must serve the
+    /// paths of these files too: over HTTP/2, and on a connection that made another request before.
     pub fn with_downloads(router: Router, downloads: Downloads) -> Self {
         Self { downloads: Some(downloads), ..router.into() }
     }
@@ -89,7 +89,7 @@ impl HttpService {
     }
 
     /// Limits connections to 4096 in total and 64 for each network, for clients that hold one
-    /// permanently.
+    /// connection permanently.
     #[must_use]
     pub fn for_lasting_connections(self) -> Self {
         Self { connections: LASTING_CONNECTIONS, ..self }

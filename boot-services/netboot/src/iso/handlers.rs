@@ -68,8 +68,8 @@ pub(crate) struct MediumRequest<'a> {
 
 /// Returns a unified kernel image for TFTP, which sends from memory. `path` is the requested name,
 /// `[<machine>/]<name>.efi` ([`is_unified`]). Without a machine in the name, the address `peer`
-/// identifies it. `read` returns the file with a name, which is common to all machines; the patch
-/// is specific to this machine.
+/// identifies the machine. `read` returns the file with a name, which is common to all machines;
+/// the patch is specific to this machine.
 ///
 /// # Errors
 /// The machine is unknown, or its arguments cannot be put into the file, which is logged

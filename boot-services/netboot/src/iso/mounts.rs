@@ -9,7 +9,8 @@ use std::time::Instant;
 use crate::events::shortened;
 use crate::{FetchEvent, Observer};
 
-/// Maximum media that are tracked at once. Beyond it the least recently recorded entry is removed.
+/// Maximum media that are tracked at once. Beyond this number, the least recently recorded entry is
+/// removed.
 const MAX_MOUNTS: usize = 256;
 /// Bytes after which the next record for the same medium is written.
 const REPORT_EVERY: u64 = 8 << 20;

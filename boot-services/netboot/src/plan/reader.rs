@@ -1,9 +1,9 @@
 //! Decides which clients may read the boot files that contain the agent's token.
 //!
 //! A client that fetches a boot file cannot authenticate. On a directly connected link the box
-//! knows its MAC address: an answer only arrives if the kernel's neighbor table has the right one
-//! (RFC 826). So on a link the MAC address decides, whichever server assigned the IP address: the
-//! box or, in proxy mode, another server.
+//! knows the client's MAC address: an answer only arrives if the kernel's neighbor table has the
+//! right one (RFC 826). So on a link the MAC address decides, whichever server assigned the IP
+//! address: the box or, in proxy mode, another server.
 //!
 //! Behind a router, the neighbor table has the router's MAC address, which identifies no machine.
 //! The neighbor table is not read for IPv6 addresses. In both cases the IP address decides: the

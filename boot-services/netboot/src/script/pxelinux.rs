@@ -7,8 +7,8 @@
 use crate::{AgentBoot, Boot, Plan, script};
 
 /// Returns the configuration for a plan. `None`: the plan is an iPXE script, or forbids netboot.
-/// `own`: base URL of this box's HTTP server, `http://10.77.0.1:7080`. Files there are named by
-/// path only, so that a loader without HTTP fetches them as it fetched this configuration.
+/// `own`: base URL of this box's HTTP server, `http://10.77.0.1:7080`. Files on this server are
+/// named by path only, so that a loader without HTTP fetches them as it fetched this configuration.
 pub fn config(plan: &Plan, own: &str) -> Option<String> {
     let head = format!("# Tinbox: {} ({})\nPROMPT 0\n", word(&plan.hardware), plan.mac);
     match &plan.boot {

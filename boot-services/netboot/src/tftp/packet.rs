@@ -127,7 +127,7 @@ impl<'a> Request<'a> {
 
 impl Options {
     /// Parses name and value pairs. A value out of range counts as absent. Of two options with the
-    /// same name, the first counts. Bytes behind the last complete pair are ignored, because some
+    /// same name, the first counts. Bytes after the last complete pair are ignored, because some
     /// ROMs pad.
     fn parse(mut rest: &[u8]) -> Result<Self, Malformed> {
         let mut options = Self::default();

@@ -16,7 +16,7 @@ use super::packet::data_head;
 
 /// Maximum datagrams in one call: the kernel's limit before Linux 6.9 (`UDP_MAX_SEGMENTS`).
 const MAX_SEGMENTS: usize = 64;
-/// Maximum bytes in one call: the payload of an IPv4 packet behind the IP and UDP headers.
+/// Maximum bytes in one call: the payload of an IPv4 packet after the IP and UDP headers.
 const MAX_BYTES: usize = 65_507;
 /// Bytes of a DATA packet before the payload.
 const HEAD: usize = 4;
@@ -35,7 +35,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender that lets the kernel split windows until it refuses. `false`: never try.
+    /// Creates a sender. If `cuts` is true, the kernel splits windows until it refuses to split.
     pub(super) fn new(cuts: bool) -> Self {
         Self { cuts }
     }
@@ -110,7 +110,7 @@ impl Blocks<'_> {
         socket.async_io(Interest::WRITABLE, send).await.map(drop)
     }
 
-    /// Returns the bytes of one block; empty behind the end.
+    /// Returns the bytes of one block; empty after the last block.
     fn payload(&self, number: u64) -> Cow<'_, [u8]> {
         let offset = number.saturating_sub(1).saturating_mul(self.blksize.into());
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.size());

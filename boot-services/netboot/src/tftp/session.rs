@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::packet::Options;
 
 /// Maximum block size in bytes: with the headers of TFTP, UDP and IPv4 it fills an Ethernet frame.
-/// A boot ROM would have to reassemble fragments of a larger one.
+/// A boot ROM would have to reassemble the fragments of a larger block.
 pub const MAX_BLKSIZE: u16 = 1468;
 /// Block size in bytes without the option `blksize` (RFC 1350).
 const DEFAULT_BLKSIZE: u16 = 512;
@@ -143,8 +143,8 @@ impl Session {
         if self.acked == self.last {
             return Step::Completed;
         }
-        // An acknowledgment from within the window reports a gap: the blocks behind it are sent
-        // again.
+        // An acknowledgment from within the window reports a gap: the blocks after the acknowledged
+        // block are sent again.
         self.fly(now, ahead < flight)
     }
 
@@ -183,7 +183,7 @@ impl Session {
         if self.negotiating { Step::OptionAck } else { Step::Blocks(self.acked + 1..=self.sent) }
     }
 
-    /// Sends the window behind the last acknowledged block.
+    /// Sends the window of blocks that follow the last acknowledged block.
     fn fly(&mut self, now: Instant, resent: bool) -> Step {
         self.sent = self.last.min(self.acked + self.window);
         self.sent_at = now;

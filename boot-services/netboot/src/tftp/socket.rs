@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 
 /// Opens and binds a socket. If `interface` is set, the socket receives packets from this network
 /// device only, so packets from other networks are never answered. `buffer` is the size in bytes
-/// for each direction, which the kernel limits; less is slower, not wrong.
+/// for each direction, which the kernel limits; a smaller buffer is only slower.
 pub(crate) fn bind(
     address: SocketAddr,
     interface: Option<&str>,

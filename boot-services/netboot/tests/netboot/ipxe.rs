@@ -240,7 +240,7 @@ fn count(events: &[(String, u16)], path: &str, status: u16) -> usize {
 async fn a_machine_without_a_workflow_boots_its_disk() {
     let rack = rack(Firmware::Bios, |_| Boot::LocalDisk).await;
     rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
-    // No repeated request: the script is here, and it ends with the disk.
+    // No repeated request: the script was fetched once, and it boots the disk.
     assert_eq!(rack.events(), [("local-disk".to_owned(), 200)]);
 }
 
@@ -250,8 +250,8 @@ async fn the_agent_starts_after_failed_downloads() {
     // iPXE boots a script as it boots a kernel; this script reports that it runs.
     let stand_in = format!("#!ipxe\nimgfetch {}/booted || exit 1\n", rack.agent_url);
     let folder = rack.folder.path().join("agent");
-    // The server's callback writes the files, so that no retry comes between the second one and the
-    // files.
+    // The server's callback writes the files, so that no retry comes between the second request and
+    // the files.
     *rack.events.then.lock().unwrap() = Some(Box::new(move |fetched| {
         if count(fetched, KERNEL, 404) == 2 && count(fetched, KERNEL, 200) == 0 {
             std::fs::write(folder.join("booted"), "").unwrap();
@@ -271,7 +271,7 @@ async fn a_machine_that_cannot_be_served_boots_its_disk() {
     let rack = rack(Firmware::Bios, agent).await;
     rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
     let events = rack.events();
-    // The number of attempts is the script's: only the script repeats requests, not iPXE.
+    // The script sets the number of attempts: only the script repeats requests, not iPXE.
     assert_eq!(count(&events, KERNEL, 404), 5, "{events:?}");
 }
 

@@ -29,7 +29,7 @@ pub enum Contestant {
 /// A server that is ready.
 pub struct Started {
     pub server: Server,
-    /// Time from its start to its first ACK.
+    /// Time from the start of the server to its first ACK.
     pub first_ack: Duration,
 }
 
@@ -44,11 +44,11 @@ impl Contestant {
         }
     }
 
-    /// Starts it with this number of reservations and its files in an empty folder, and waits for
-    /// its first ACK.
+    /// Starts the server with this number of reservations, with its files in the empty `folder`,
+    /// and waits for its first ACK.
     ///
     /// # Errors
-    /// It is missing, or does not answer.
+    /// The server's program is missing, or the server does not answer.
     pub fn start(self, wire: &Wire, folder: &Path, reservations: u32) -> Result<Started> {
         machines::write(folder, reservations)?;
         let me = std::env::current_exe()?.display().to_string();
@@ -77,7 +77,7 @@ impl Contestant {
             Self::Kea => {
                 fs::write(folder.join("kea.json"), kea(folder, reservations)?)?;
                 let program = find("kea-dhcp4", "kea-dhcp4-server")?.display().to_string();
-                // By default it writes to folders that only an installed package has.
+                // By default Kea writes to folders that only an installed package has.
                 let pid = format!("KEA_PIDFILE_DIR={home}");
                 let lock = "KEA_LOCKFILE_DIR=none";
                 let config = format!("{home}/kea.json");

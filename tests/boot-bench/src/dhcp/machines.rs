@@ -1,4 +1,4 @@
-//! Machines of a run: those with a reservation, and the message of a client.
+//! Machines of a run: their network, their pool and their reservations.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use stdx::MacAddr;
 /// First and last address of the pool.
 pub const POOL: (Ipv4Addr, Ipv4Addr) =
     (Ipv4Addr::new(10, 88, 1, 0), Ipv4Addr::new(10, 88, 250, 255));
-/// Network of all addresses, with its netmask.
+/// Network of all addresses of a run.
 pub const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 0);
 pub const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 248, 0, 0);
 pub const NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 3);
@@ -20,12 +20,12 @@ pub const DOMAIN: &str = "bench.example";
 pub const LEASE_SECS: u32 = 3600;
 /// First address with a reservation.
 const RESERVED: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 0);
-/// Files in a run's folder: a line `mac address` for each reservation, and the hardware addresses
-/// alone, for perfdhcp.
+/// File in a run's folder with a line `mac address` for each reservation.
 const RESERVATIONS: &str = "reservations";
+/// File in a run's folder with only the MAC addresses, one a line, for perfdhcp.
 const HARDWARE: &str = "hardware";
 
-/// A machine with a reservation.
+/// Returns the MAC address and the reserved address of the machine with this number.
 pub fn reserved(number: u32) -> (MacAddr, Ipv4Addr) {
     let [_, a, b, c] = number.to_be_bytes();
     let address = Ipv4Addr::from_bits(RESERVED.to_bits() + number);
@@ -35,7 +35,7 @@ pub fn reserved(number: u32) -> (MacAddr, Ipv4Addr) {
 /// Writes the files for this number of reservations.
 ///
 /// # Errors
-/// They cannot be written.
+/// The files cannot be written.
 pub fn write(folder: &Path, count: u32) -> Result<()> {
     let (mut both, mut alone) = (String::new(), String::new());
     for (mac, address) in (0..count).map(reserved) {
@@ -46,7 +46,7 @@ pub fn write(folder: &Path, count: u32) -> Result<()> {
     fs::write(folder.join(HARDWARE), alone).context("cannot write the hardware addresses")
 }
 
-/// perfdhcp's list of machines.
+/// Path of the file that lists the machines for perfdhcp.
 pub fn hardware(folder: &Path) -> std::path::PathBuf {
     folder.join(HARDWARE)
 }

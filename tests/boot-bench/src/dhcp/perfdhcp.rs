@@ -19,7 +19,7 @@ pub enum Load<'a> {
 
 /// Duration of a constant rate, in seconds.
 pub const SECONDS: u32 = 3;
-/// Time to wait for answers after that, in microseconds.
+/// Time to wait for answers after the last request, in microseconds.
 const WAIT: &str = "500000";
 
 /// Figures in perfdhcp's report.
@@ -57,7 +57,7 @@ impl Load<'_> {
         }
         let output = command.arg(SERVER.to_string()).output().context("cannot run perfdhcp")?;
         let text = String::from_utf8_lossy(&output.stdout);
-        // Its exit status also reports a failure when an exchange was lost.
+        // The exit status of perfdhcp also reports a failure when an exchange was lost.
         read(&text).with_context(|| {
             format!("perfdhcp said: {text}{}", String::from_utf8_lossy(&output.stderr))
         })

@@ -135,7 +135,8 @@ fn kind(message: &[u8]) -> Option<MessageType> {
     kind.data().first().copied().map(MessageType::from)
 }
 
-/// Repeats the exchange of the first machine until it has its address; runs on the clients' side.
+/// Repeats the exchange of the first machine until the machine has an address; runs in the
+/// namespace of the clients.
 ///
 /// # Errors
 /// The socket fails, or no server answers in time.

@@ -9,13 +9,15 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::server::CLIENT_CORE;
 
-/// Interface and address of the servers.
+/// Interface of the servers.
 pub const INTERFACE: &str = "bench0";
+/// Address of the servers.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
-/// Address and interface of perfdhcp, which acts as a relay agent.
+/// Address of perfdhcp, which acts as a relay agent.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 2);
+/// Interface of perfdhcp, the other end of the link.
 const RELAY_INTERFACE: &str = "bench1";
-/// Prefix length of a network that holds reservations and pool.
+/// Prefix length of the network, which contains all reservations and the pool.
 pub const PREFIX_LENGTH: u8 = 13;
 const CARRIER_LIMIT: Duration = Duration::from_secs(10);
 

@@ -11,7 +11,7 @@ use tokio::net::UdpSocket;
 
 use crate::server::{CLIENT_CORE, HOST, Server, client_socket};
 
-/// Payload of an Ethernet frame behind the headers of IPv4, UDP and TFTP, in bytes.
+/// Payload of an Ethernet frame after the headers of IPv4, UDP and TFTP, in bytes.
 const BLKSIZE: usize = 1468;
 /// Timeout after which a client repeats its last packet, as boot ROMs do.
 const CLIENT_TIMER: Duration = Duration::from_secs(1);
@@ -87,7 +87,8 @@ impl Load {
 
 struct Client {
     socket: UdpSocket,
-    /// The server's port, and after its answer the transfer's port.
+    /// Destination: the server's port, and after the server's first answer the port of the
+    /// transfer.
     to: SocketAddr,
     dice: u64,
     loss: u32,
@@ -163,7 +164,7 @@ impl Client {
             }
             return Ok(ended);
         }
-        // The window's last block again, or a block behind a gap: acknowledge the received blocks,
+        // The window's last block again, or a block after a gap: acknowledge the received blocks,
         // once per gap.
         if block == low(self.received) || !self.gap_said {
             self.gap_said = block != low(self.received);

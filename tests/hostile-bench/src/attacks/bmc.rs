@@ -1,4 +1,4 @@
-//! Attacks by BMCs, and by their host names.
+//! Attacks with BMCs that do not answer, and with BMC host names that are not resolved.
 
 use std::time::Duration;
 

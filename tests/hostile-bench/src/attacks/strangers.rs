@@ -33,10 +33,11 @@ const WORKFLOWS: u16 = 42113;
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
 /// Interval between two messages of an agent.
 const AGAIN: Duration = Duration::from_secs(2);
-/// A file that every box has, larger than all others.
+/// Largest file that every box serves.
 const UNIFIED_IMAGE: &str = "agent-x86_64.efi";
-/// TFTP opcodes: `ERROR`, and the answer to options (RFC 2347).
+/// TFTP opcode `ERROR` (RFC 1350).
 const ERROR: u8 = 5;
+/// TFTP opcode `OACK`, the answer to options (RFC 2347).
 const OACK: u8 = 6;
 
 /// Address of the attacker with this number.
@@ -150,8 +151,8 @@ pub async fn unified_image() -> Result<Running> {
     Ok(running)
 }
 
-/// Unknown machines send Hello to the box, all at once, and repeat it until the box has received
-/// it.
+/// Unknown machines send Hello to the box, all at once, and repeat this message until the box has
+/// received it.
 pub async fn burst() -> Result<Running> {
     let mut agents = JoinSet::new();
     let pin = pin().await?;

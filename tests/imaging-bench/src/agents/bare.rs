@@ -27,7 +27,7 @@ const CERTIFICATE: &str = "certificate.pem";
 /// Generates the server's key; returns its pin for clients.
 ///
 /// # Errors
-/// It cannot be generated or written.
+/// The key cannot be generated or written.
 pub fn prepare(folder: &Path) -> Result<Pin> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
     fs::write(folder.join(CERTIFICATE), made.cert.pem())?;

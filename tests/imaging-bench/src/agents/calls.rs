@@ -8,8 +8,8 @@ use std::time::Duration;
 pub enum Call {
     /// Hello, including the connection and its TLS handshake.
     Hello,
-    /// GetAction that returned an action; the box deliberately delays the answer when there is
-    /// none.
+    /// GetAction that returned an action; without an action, the box deliberately delays the
+    /// answer.
     Work,
     /// ReportActionStatus; its answer means that the report is durable.
     Report,

@@ -20,7 +20,7 @@ const TOLD: u32 = 2;
 const TELL: Duration = Duration::from_secs(1);
 /// Interval of requests from an agent without work, as in the runner.
 const ASK: Duration = Duration::from_secs(2);
-/// Time for which an agent without work waits here: about as long as the others work.
+/// Time for which an agent without work sends requests: about as long as the other agents work.
 const WAITS: Duration = Duration::from_secs(12);
 
 /// An agent with its token.
@@ -28,18 +28,18 @@ const WAITS: Duration = Duration::from_secs(12);
 pub struct Member {
     pub id: String,
     pub token: Option<Secret>,
-    /// True when a workflow exists for it.
+    /// True when a workflow exists for the agent.
     pub works: bool,
 }
 
 /// Timing of the agents' calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// As real machines: each call after some work, and each agent started a little after the one
-    /// before.
+    /// As real machines: each call after some work, and each agent started a little after the
+    /// previous agent.
     Machines,
-    /// Without pauses: each call right after the answer to the last, and all agents started at
-    /// once.
+    /// Without pauses: each call right after the answer to the previous call, and all agents
+    /// started at once.
     Rush,
 }
 
@@ -102,7 +102,8 @@ impl Agent {
         }
         if self.pace == Pace::Machines {
             let span = if works { ASK } else { WAITS };
-            // The box may still hold the last request then, which is correct.
+            // The box delays its answer when an action is missing, so the last request may time
+            // out.
             tokio::time::timeout(span, self.wait()).await.unwrap_or(Ok(()))?;
         }
         Ok(self.calls)

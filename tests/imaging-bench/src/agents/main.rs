@@ -29,7 +29,8 @@ use rack::Rack;
 const AGENTS: u8 = 200;
 /// Rounds, in which box and baseline alternate; each figure is the median.
 const ROUNDS: usize = 3;
-/// Maximum ratio of the baseline's results; above it, another program disturbed the run.
+/// Maximum ratio between the baseline's first and last result; a larger ratio means that another
+/// program disturbed the run.
 const QUIET: f64 = 1.25;
 /// Goal for the 99th percentile of all calls, in milliseconds.
 const GOAL_MS: f64 = 20.0;

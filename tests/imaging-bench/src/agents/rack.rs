@@ -13,7 +13,7 @@ use tokio::net::TcpSocket;
 
 use crate::load::{ACTIONS, Member};
 
-/// One machine of this many waits: its workflow is paused once its agent is up.
+/// One of this many machines has no work: its workflow is paused when its agent runs.
 const WAITING_EVERY: u8 = 4;
 /// Port of the box's boot files.
 const BOOT_PORT: u16 = 7080;
@@ -35,7 +35,7 @@ impl Machine {
         format!("52:54:00:99:00:{:02x}", self.0)
     }
 
-    /// True when its agent has no work.
+    /// True when the machine's agent has no work.
     fn waits(self) -> bool {
         self.0.is_multiple_of(WAITING_EVERY)
     }
@@ -120,7 +120,7 @@ impl<'a> Rack<'a> {
     /// Registers this many machines at the box.
     ///
     /// # Errors
-    /// The box refuses.
+    /// The box refuses an object.
     pub fn new(tinboxd: &'a Tinboxd, machines: u8) -> Result<Self> {
         let rack = Self { tinboxd, kubectl: tinboxd.kubectl()?, machines, waiting: Vec::new() };
         let mut objects: Vec<Value> = rack.machines().map(Machine::hardware).collect();
@@ -144,7 +144,7 @@ impl<'a> Rack<'a> {
     /// the box's pin.
     ///
     /// # Errors
-    /// The box refuses, or a machine may not boot in time.
+    /// The box refuses a workflow, or does not let a machine boot in time.
     pub async fn work(&mut self, round: usize) -> Result<(Vec<Member>, Pin)> {
         let is_new = |machine: &Machine| round == 0 || !machine.waits();
         let booting: Vec<Machine> = self.machines().filter(is_new).collect();

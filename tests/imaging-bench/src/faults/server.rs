@@ -42,7 +42,7 @@ impl FaultServer {
     /// Serves a file to one client at a time.
     ///
     /// # Errors
-    /// There is no port.
+    /// No port is free.
     pub fn start(file: &Path, fault: Fault) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free")?;
         let address = listener.local_addr()?;

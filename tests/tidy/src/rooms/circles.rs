@@ -8,7 +8,8 @@ use crate::tree::File;
 /// Modules, each with the modules that it imports.
 type Imports<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// The modules of the largest circle, or none. `folder` is the crate's source folder with its `/`.
+/// The modules of the largest circle; empty without a circle. `folder` is the crate's source folder
+/// with its `/`.
 pub fn largest<'a>(files: &[&'a File], folder: &str) -> Vec<&'a str> {
     let imports = imports(files, folder);
     let reached: BTreeMap<&str, BTreeSet<&str>> =
@@ -54,7 +55,7 @@ fn module(path: &str) -> Option<&str> {
     (!matches!(first, "lib.rs" | "main.rs" | "bin")).then_some(name)
 }
 
-/// Names behind `crate::`, and behind as many `super::` as lead to the crate's root.
+/// Names after `crate::`, and after as many `super::` as lead to the crate's root.
 fn named(source: &Source<'_>, path: &str) -> Vec<String> {
     let depth = path.trim_end_matches("/mod.rs").split('/').count();
     let up = "super::".repeat(depth);
@@ -69,7 +70,7 @@ fn named(source: &Source<'_>, path: &str) -> Vec<String> {
     found
 }
 
-/// The first names of an import: one, or those at the first level of a group.
+/// The first names of an import: one name, or the names at the first level of a group.
 fn first_names(rest: &str) -> Vec<String> {
     let word = |text: &str| -> String {
         let text = text.trim_start();

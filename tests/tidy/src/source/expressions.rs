@@ -13,8 +13,8 @@ pub enum Order {
     More,
 }
 
-/// The expression around a range: from a bracket, a comma, a semicolon, an assignment, `&&` or
-/// `||` to the next of them.
+/// The expression around a range: from a bracket, a comma, a semicolon, an assignment, `&&` or `||`
+/// to the next such token.
 pub fn expression(code: &str, inner: Range<usize>) -> Range<usize> {
     let bytes = code.as_bytes();
     let (mut start, mut depth) = (inner.start, 0_usize);
@@ -58,7 +58,7 @@ fn is_assignment(bytes: &[u8], at: usize) -> bool {
     arrow || !is_operator(before) && bytes.get(at + 1) != Some(&b'=')
 }
 
-/// The call or the brackets around an expression, unless they are a macro's.
+/// The call or the brackets around an expression; `None` for the brackets of a macro.
 pub fn surrounding(code: &str, inner: &Range<usize>) -> Option<Range<usize>> {
     let bytes = code.as_bytes();
     let (mut open, mut depth) = (inner.start, 0_usize);

@@ -5,9 +5,9 @@ use std::ops::{Range, RangeInclusive};
 /// A function with a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Identifier after the `fn`.
+    /// Identifier after the keyword `fn`.
     pub name: String,
-    /// Lines from its `fn` to its last brace, from 1.
+    /// Lines from the keyword `fn` to the last brace, counted from 1.
     pub lines: RangeInclusive<usize>,
     body: Range<usize>,
 }
@@ -27,9 +27,9 @@ impl Function {
 /// An item under `cfg(test)`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TestItem {
-    /// Lines from its attribute to its end, from 1.
+    /// Lines from the item's attribute to the item's end, counted from 1.
     pub lines: RangeInclusive<usize>,
-    /// Module name, when it is a module in a file of its own.
+    /// Module name, when the item is a module in another file; `None` otherwise.
     pub module: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn test_items(code: &str) -> Vec<TestItem> {
     found
 }
 
-/// The end of the item behind an attribute, and whether a semicolon ends it.
+/// The end of the item after an attribute, and true if a semicolon ends the item.
 fn item_end(code: &str, from: usize) -> (usize, bool) {
     let mut at = from;
     while let Some(byte) = code.as_bytes().get(at) {
@@ -112,7 +112,7 @@ fn body(code: &str, at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// Range from the bracket at `open` to the end of the closing one.
+/// Range from the bracket at `open` to the end of the closing bracket.
 pub(super) fn bracketed(code: &str, open: usize) -> Option<Range<usize>> {
     let mut depth = 0_usize;
     for (index, byte) in code.bytes().enumerate().skip(open) {

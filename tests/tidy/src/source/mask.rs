@@ -92,7 +92,7 @@ fn block_comment_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Offset behind the closing quote of a string whose content begins at `at`.
+/// Offset after the closing quote of a string whose content begins at `at`.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -104,8 +104,8 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// The end of a raw string; `at` is behind the `r`. It has hashes, a quote, and a closing quote
-/// with the same number of hashes. A raw identifier (`r#fn`) has no quote.
+/// The end of a raw string; `at` is after the `r`. A raw string has hashes, a quote, and a closing
+/// quote with the same number of hashes. A raw identifier (`r#fn`) has no quote.
 fn raw_string_end(text: &str, at: usize) -> Option<usize> {
     let hashes = text.as_bytes()[at..].iter().take_while(|byte| **byte == b'#').count();
     let inside = at + hashes;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use crate::source::expressions::{self, Order};
 use crate::source::{Source, find_words};
 
-/// Words by which measured time is read.
+/// Code that reads a clock or a measured time.
 const MEASURES: [&str; 3] = ["elapsed()", "Instant::now()", "duration_since"];
-/// Words that make a `for` one that waits.
+/// Code that makes a `for` loop a loop that waits.
 const PAUSES: [&str; 8] =
     ["sleep(", "yield_now(", "timeout(", "recv", "tick(", "try_wait(", "wait(", "changed("];
 
@@ -23,7 +23,7 @@ pub(super) struct Compared<'a> {
     pub is_wait: bool,
 }
 
-/// The comparisons of measured time with upper bounds in a file's tests, but on virtual time.
+/// The comparisons of measured time with upper bounds in a file's tests, except on virtual time.
 pub(super) fn comparisons<'a>(source: &'a Source<'_>) -> Vec<Compared<'a>> {
     let mut found = Vec::new();
     let mut measured: Vec<Range<usize>> = Vec::new();

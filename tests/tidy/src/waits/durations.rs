@@ -20,7 +20,8 @@ type Place = (String, usize, String);
 /// The constants of the tests that are durations.
 #[derive(Debug, Default)]
 pub struct Durations {
-    /// By member and name: path, line, expression; nothing when a member has two of one name.
+    /// By member and name: path, line, expression; `None` when a member has two constants of one
+    /// name.
     constants: BTreeMap<(String, String), Option<Place>>,
 }
 

@@ -1,6 +1,6 @@
 //! Lists as response bodies. A short list is made at once. A long list is read from the store page
-//! by page, at the client's speed, in the state of the first page's revision. For a client that
-//! stops reading, therefore only one page is in memory.
+//! by page, at the client's speed, in the state of the first page's revision. Therefore only one
+//! page is in memory for a client that stops reading.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

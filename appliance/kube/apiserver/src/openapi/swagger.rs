@@ -14,7 +14,7 @@ const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
 /// Returns the v2 form of the v3 schema of a kind or type.
 pub(super) fn definition(schema: &Value) -> Value {
-    // Such clients read listed properties as a complete list, so the schema lists none.
+    // kubectl before 1.29 reads listed properties as a complete list, so none are listed.
     if preserves(schema) {
         let mut open = json!({ "type": "object" });
         for kept in ["x-kubernetes-group-version-kind", "description"] {

@@ -37,7 +37,7 @@ impl fmt::Display for TooManyBytes {
 impl std::error::Error for TooManyBytes {}
 
 impl TooManyBytes {
-    /// Returns true if `error` was caused by this error.
+    /// Returns true if [`TooManyBytes`] is `error` or one of its causes.
     pub fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |error| error.source());
         causes.any(|cause| cause.is::<Self>())

@@ -233,7 +233,7 @@ async fn the_guides_commands_work() {
     }
     let out = server.kubectl(&["get", "machines", "-A"], "").await;
     assert!(out.contains("my-nuc-cluster") && out.contains("v1.21.1"), "{out}");
-    // All of its fields are known.
+    // All fields of the manifest are known.
     let mut client = Client::connect(&server).await;
     let path = "/apis/infrastructure.cluster.x-k8s.io/v1alpha4/namespaces/default/\
                 tinkerbellmachines/nuc-control-plane-1";

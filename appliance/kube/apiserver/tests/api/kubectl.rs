@@ -194,7 +194,7 @@ async fn objects_are_changed() {
     // Custom kinds do not support the default patch type, as in a cluster.
     let (success, _, err) = server.run(&["patch", "hw", "nuc-1", "-p", merge], "").await;
     assert!(!success && err.contains("application/merge-patch+json"), "{err}");
-    // Apply: create, change, no change; dry run and diff leave no trace.
+    // Apply: create, change, no change; dry run and diff store nothing.
     let apply = ["apply", "-f", "-"];
     let machine = "apiVersion: bmc.tinkerbell.org/v1alpha1\nkind: Machine\n\
                    metadata: { name: m }\n\
@@ -342,7 +342,7 @@ async fn changes_are_watched_and_waited_for() {
     server.kubectl(&["delete", "templates", "--all"], "").await;
     let (_, out, err) = server.run(&["get", "hw,templates,workflows"], "").await;
     assert_eq!((out.as_str(), err.as_str()), ("", "No resources found in default namespace.\n"));
-    // Deletion of a namespace deletes its objects, and kubectl waits for that.
+    // Deletion of a namespace deletes its objects, and kubectl waits for the end of the deletion.
     let gone = server.kubectl(&["delete", "ns", "rack"], "").await;
     assert!(gone.starts_with("namespace \"rack\" deleted"), "{gone}");
     let (_, out, err) = server.run(&["get", "jobs.bmc.tinkerbell.org", "-A"], "").await;

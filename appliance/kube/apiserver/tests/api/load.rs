@@ -106,7 +106,7 @@ async fn a_client_with_its_share_taken_is_told_to_wait_and_others_are_not() {
     assert_eq!(answer.status(), 201, "another client writes");
     let answer = send(&connections[0], ("GET", HARDWARE, &greedy), empty()).await;
     assert_eq!(answer.status(), 200, "the greedy one still reads");
-    // None of them waited for the end of a stalled one.
+    // No other request waited for the end of a stalled request.
     assert!(stalled.try_join_next().is_none(), "those within the share are served");
     stalled.shutdown().await;
     server.stop().await;

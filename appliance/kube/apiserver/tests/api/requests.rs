@@ -166,7 +166,7 @@ async fn refusals_have_the_right_codes() {
             assert_eq!(status["code"], expected);
         }
     }
-    // Last, because the server need not read the rest of such a body.
+    // Sent last, because the server need not read the rest of a body that is too large.
     let large = Bytes::from(vec![b' '; 3 * 1024 * 1024 + 1]);
     let (code, _) = client.json("POST", HARDWARE, &[], large).await;
     assert_eq!(code, 413);

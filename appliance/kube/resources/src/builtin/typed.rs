@@ -110,7 +110,7 @@ fn narrow<'a, Spec>(
         }
         path.push(step);
         let wrong = decode::<Spec>(&alone(path, part)).err().map(|error| error.to_string());
-        // A part on its own lacks its required sibling fields; this is not its mistake.
+        // A part alone lacks its required sibling fields; that error is not the part's mistake.
         if let Some(why) = wrong.filter(|why| lacks.is_none() || lacks != missing(why)) {
             narrow::<Spec>(path, part, &why, found);
         }

@@ -38,7 +38,7 @@ pub fn check_shape(object: &Value) -> Result<(), StatusError> {
     if !object.is_object() || object.get("metadata").is_some_and(wrong) {
         return Err(StatusError::bad_request("the object and its metadata must be JSON objects"));
     }
-    // Field names in managedFields come from the object, and have their own reader.
+    // Field names in managedFields come from the object; another parser checks these names.
     let fields = object.as_object().into_iter().flatten();
     let (metadata, others): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| *name == "metadata");
     let below = metadata.into_iter().filter_map(|(_, value)| value.as_object()).flatten();

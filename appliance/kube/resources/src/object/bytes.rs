@@ -34,7 +34,7 @@ fn gives_up(bytes: &[u8]) -> usize {
             (4, _) => {}
             (_, []) => return start,
             (2, [b'=']) => return bytes.len(),
-            // The quantum is complete, so the error is behind it.
+            // The quantum is complete, so the error is after the quantum.
             (2, [b'=', b'=']) | (3, [b'=']) => return start + 4,
             _ => return start + digits,
         }

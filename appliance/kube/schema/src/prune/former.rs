@@ -16,8 +16,9 @@ pub(super) struct Former<'a>(Vec<&'a Value>);
 pub(super) struct FormerItems<'a> {
     /// Unchanged items at the front of the list.
     front: &'a [Value],
-    /// New length of the list, followed by the unchanged items at its end.
+    /// Number of items in the new list.
     length: usize,
+    /// Unchanged items at the end of the list.
     back: &'a [Value],
     /// Old items between the unchanged ones.
     changed: Vec<&'a Value>,

@@ -125,7 +125,7 @@ pub fn label_value_mistakes(text: &str) -> Vec<String> {
     mistakes
 }
 
-/// Returns the mistakes in `text` as a URL path segment; `is_whole` if the segment is complete.
+/// Returns the mistakes in `text` as a URL path segment, or as its prefix if `is_whole` is false.
 pub fn path_segment_mistakes(text: &str, is_whole: bool) -> Vec<String> {
     if is_whole && matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];

@@ -311,7 +311,7 @@ fn limits_hold() {
     assert_eq!(Schema::parse(&wide).err(), Some(schema::SchemaError::TooManyNodes));
 }
 
-/// Metadata keeps only its own fields, wherever a default inserts it.
+/// Metadata keeps only known fields, also where a default inserts the metadata.
 #[test]
 fn defaults_give_objects_within_objects_no_more_metadata_than_there_is() {
     let meta = json!({ "name": "Bar", "unknown": "x" });

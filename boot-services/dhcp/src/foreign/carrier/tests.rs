@@ -68,7 +68,7 @@ fn cut_and_absurd_messages_say_nothing() {
     for length in 0..whole.len() {
         assert_eq!(latest(&whole[..length], 7), None, "{length} bytes");
     }
-    // Lengths that are too small to go on by.
+    // Lengths that are too small for the parser to advance.
     let mut message = whole.clone();
     message[..4].fill(0);
     assert_eq!(latest(&message, 7), None);

@@ -175,7 +175,7 @@ fn the_word_of_a_client_holds_leases_for_one_probe_and_stops_none() {
     bench.pass(0.1);
     assert_eq!(*bench.state(), State::Serving, "no server answered");
     assert!(matches!(bench.stored, Some(Record::Clean { .. })));
-    // A client that repeats it holds leases for a probe each minute, and no longer.
+    // A client that repeats the REQUEST suspends leases for one probe each minute, and no longer.
     let reports = bench.reports.len();
     for _ in 0..600 {
         bench.receive(&Packet::request());
@@ -306,7 +306,7 @@ fn a_proxy_tells_beside_whom_it_works() {
     bench.receive(&Packet::offer());
     bench.pass(10.0);
     assert_eq!(bench.reports.len(), reported, "reported once");
-    // The server is replaced: the next probe hears only the new one.
+    // The server is replaced: the next probe gets an answer only from the new server.
     bench.pass(50.0);
     let mut other = Packet::offer();
     other.message[248] = 2;

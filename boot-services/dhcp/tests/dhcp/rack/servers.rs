@@ -89,7 +89,7 @@ fn send_file(socket: &UdpSocket, content: &[u8], size: Option<&str>, tell_length
     }
 }
 
-/// Sends a packet until the client acknowledges it; returns false if it does not.
+/// Sends a packet until the client acknowledges it; returns false after [`PATIENCE`].
 fn delivered(socket: &UdpSocket, packet: &[u8], number: [u8; 2]) -> bool {
     let mut buffer = [0; 1500];
     let begun = Instant::now();
@@ -115,7 +115,7 @@ pub fn http(wire: &Wire) -> Requests {
         for client in listener.incoming() {
             let (client, log) = (client.unwrap(), log.clone());
             std::thread::spawn(move || {
-                // A client that goes away asks again on another connection.
+                // A client that disconnects sends its request again on another connection.
                 let _ = refuse(client, &log);
             });
         }

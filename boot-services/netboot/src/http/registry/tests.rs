@@ -1,4 +1,4 @@
-//! Tests the registry's responses, with scripted registries behind it.
+//! Tests the registry's responses, with scripted registries as its upstream.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -67,7 +67,7 @@ async fn a_machine_that_enrolled_itself_holds_nothing_against_its_owner() {
     enrolled["metadata"]["labels"] = json!({ "tinkerbell.org/auto-discovered": "true" });
     bench.create(HARDWARE, enrolled).await.unwrap();
     bench.create(HARDWARE, machine("nuc1", MAC, "10.88.0.11")).await.unwrap();
-    // Without the label, it would be a second record of the machine.
+    // Without the label, the object would be a second record of the machine.
     let unlabeled = json!({ "metadata": { "labels": null } });
     let accepted = bench.merge("discovery-1", unlabeled).await;
     assert_eq!(reason(accepted), Reason::Invalid);

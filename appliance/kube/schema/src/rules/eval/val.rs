@@ -35,7 +35,7 @@ pub(in crate::rules) enum Val<'a> {
     /// Map created by a rule.
     Map(Rc<Entries<'a>>),
     Optional(Option<Rc<Val<'a>>>),
-    /// Type, by its name.
+    /// CEL type as a value, such as the result of `type(x)`; holds the type name.
     Kind(Rc<str>),
     /// Error with its message, as a value: a comprehension may still ignore it.
     Failed(Rc<str>),

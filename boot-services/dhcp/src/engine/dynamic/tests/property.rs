@@ -56,7 +56,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
         1 => proptest::option::of(100..104_u8).prop_map(Step::Reserve),
         1 => (100..104_u8).prop_map(Step::OtherPool),
     ];
-    // And whether the message, or its answer, arrives.
+    // With each step, a flag: true if the message, or its answer, arrives.
     proptest::collection::vec((step, proptest::bool::weighted(0.85)), 0..120)
 }
 
