@@ -153,7 +153,9 @@ impl<R: Read> Reader<R> {
         }
         if self.found != self.header.contents {
             let (found, expected) = (self.found, self.header.contents);
-            return Err(Error::damaged(format!("its parts are {found}, its header has {expected}")));
+            return Err(Error::damaged(format!(
+                "its parts are {found}, its header has {expected}"
+            )));
         }
         Ok(None)
     }

@@ -197,12 +197,7 @@ pub struct RackConfig {
 impl RackConfig {
     /// An empty rack whose logs go to `out/NAME` of this workspace.
     pub fn new(name: &str) -> Self {
-        Self {
-            dir: out_dir().join(name),
-            nucs: Vec::new(),
-            keep: false,
-            capture: None,
-        }
+        Self { dir: out_dir().join(name), nucs: Vec::new(), keep: false, capture: None }
     }
 
     /// Adds a NUC with the next number.

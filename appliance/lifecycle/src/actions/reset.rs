@@ -114,8 +114,7 @@ pub fn meant(action: Action) -> Option<BoxAction> {
     }
 }
 
-/// Adds a warning about safe mode to every API response, for Kubernetes clients (RFC 7234 section
-/// 5.5, code 299).
+/// Adds a warning about safe mode to every API response (RFC 7234 section 5.5, code 299).
 pub fn warned(router: Router, safe_mode: Option<&str>) -> Router {
     let Some(warning) = safe_mode.and_then(warning) else { return router };
     router.layer(axum::middleware::map_response(move |mut answer: Response| {

@@ -261,8 +261,7 @@ impl Life {
         }
     }
 
-    /// Performs the writes of `Updates::give_up`. The restart is orderly, so process 1 records no
-    /// reason.
+    /// Performs the writes of `Updates::give_up`. The restart is orderly: no reason is recorded.
     fn give_up(&mut self, reason: &str) -> Result<End, Cut> {
         if let Some(record) = self.record.clone() {
             self.keep(Record { reason: reason.to_owned(), ..record })?;

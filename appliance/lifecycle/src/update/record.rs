@@ -151,8 +151,7 @@ mod tests {
         use Stage::{Good, OnTrial, Undone};
         let panic = Some("kernel panic");
         let stuck = "the API stuck 61 s";
-        // Trial slot, running slot, old record, reported reason, new record. `None` means without a
-        // record.
+        // Trial slot, running slot, old record, reported reason, new record; `None`: no record.
         let cases = [
             (None, A, None, None, None),
             (None, A, None, panic, None),

@@ -106,7 +106,7 @@ fn what_cannot_be_made_is_said() {
     let mut hardware = Hardware::default();
     hardware.metadata.namespace = "default".into();
     let error = workflow(&elsewhere, "x", Some(&hardware), "{}").unwrap_err();
-    assert!(error.contains("namespace rack2"), "{error}");
+    assert!(error.contains("another namespace, rack2"), "{error}");
     let made = workflow(&elsewhere, "x", None, "{}").unwrap();
     assert_eq!(made["metadata"].get("ownerReferences"), None);
     elsewhere.spec.workflow.template.name.clear();

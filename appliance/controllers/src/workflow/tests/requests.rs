@@ -179,7 +179,8 @@ async fn a_disabled_workflow_is_cancelled_and_says_that_it_is_not_retried() {
     assert_eq!(world.state(), "FAILED");
     assert_eq!(world.workflow()["status"]["requests"]["retry"], "1", "it was answered");
     let events = world.memory.happenings.lock().unwrap();
-    assert!(events.last().unwrap().message.contains("it is disabled"), "and people are told why");
+    let message = &events.last().unwrap().message;
+    assert!(message.contains("the workflow is disabled"), "{message}");
 }
 
 #[tokio::test]

@@ -200,7 +200,7 @@ async fn a_truncated_raw_image_is_told_by_its_partition_table() {
     let cut = run(&body[..9 << 20], &[], None).await;
     let text = sentence(&cut);
     assert!(text.contains("is truncated: it has 9437184 bytes"), "{text}");
-    assert!(text.ends_with("for a disk of 12582912"), "{text}");
+    assert!(text.ends_with("for a disk of 12582912 bytes"), "{text}");
     assert!(nothing_boots(&cut.disk));
 }
 
