@@ -1,4 +1,4 @@
-//! Log lines for a person at a serial console.
+//! Log lines for a person at a serial console, and for the machine's log on the box.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -7,14 +7,24 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
+use crate::log_sender::LogSender;
+
+/// Target of the output of actions' programs. This output is not sent to the box by syslog: it may
+/// contain secrets, and the progress of the action already has it, encrypted.
+const OUTPUT: &str = "imaging::programs::output";
+
 /// Subscriber that writes `tinbox-agent: message key=value` to standard error, one write per line.
 /// No spans and no filter except the level, because the agent's binary must stay small.
-pub struct Console;
+#[derive(Debug)]
+pub struct Console {
+    sender: Option<LogSender>,
+}
 
 impl Console {
-    /// Installs the subscriber for the process. A second call has no effect.
-    pub fn install() {
-        let _ = tracing::subscriber::set_global_default(Self);
+    /// Installs the subscriber for the process. With `sender`, it also sends the lines to the box.
+    /// A second call has no effect.
+    pub fn install(sender: Option<LogSender>) {
+        let _ = tracing::subscriber::set_global_default(Self { sender });
     }
 }
 
@@ -55,13 +65,18 @@ impl Subscriber for Console {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
-        let level = match *event.metadata().level() {
+        let level = *event.metadata().level();
+        let prefix = match level {
             Level::ERROR => "error: ",
             Level::WARN => "warning: ",
             _ => "",
         };
-        let text = format!("tinbox-agent: {level}{}{}\n", line.message, line.fields);
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        let text = line.message + &line.fields;
+        let shown = format!("tinbox-agent: {prefix}{text}\n");
+        let _ = std::io::stderr().lock().write_all(shown.as_bytes());
+        if let Some(sender) = self.sender.as_ref().filter(|_| event.metadata().target() != OUTPUT) {
+            sender.push(level, &text);
+        }
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -71,4 +86,26 @@ impl Subscriber for Console {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use imaging::Meter;
+    use imaging::output::{LastLines, log_lines};
+
+    use super::Console;
+    use crate::log_sender::queue;
+
+    #[tokio::test]
+    async fn log_lines_go_to_the_box_and_output_of_programs_does_not() {
+        let (sender, mut lines) = queue();
+        let console = tracing::subscriber::set_default(Console { sender: Some(sender) });
+        let (meter, last) = (Meter::default(), LastLines::default());
+        log_lines(Some(&b"password\n"[..]), "program", &meter, &last).await;
+        tracing::warn!(disk = "sda", "not found");
+        drop(console);
+        assert_eq!(last.joined(), "password");
+        let first = lines.receive().await.unwrap();
+        assert_eq!(first, "<28>1 - - tinbox-agent - - - not found disk=sda");
+    }
 }

@@ -17,6 +17,7 @@ use crate::Error;
 use crate::actions::Limits;
 use crate::console::Console;
 use crate::container::registry_beside;
+use crate::log_sender::{self, LogQueue};
 use crate::outcome::Leave;
 use crate::runner::{Host, Runner};
 pub use cmdline::CommandLine;
@@ -33,11 +34,14 @@ pub fn is_first_process() -> bool {
 /// Runs as process 1. Never returns, because the kernel panics when process 1 ends.
 pub fn run() -> ! {
     let prepared = mounts::prepare();
-    Console::install();
+    let (sender, lines) = log_sender::queue();
+    Console::install(Some(sender));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting");
-    let reason = match prepared.and_then(|()| process::runtime()) {
-        Ok(runtime) => stdx::chain(&runtime.block_on(serve())),
-        Err(error) => stdx::chain(&error),
+    // The runtime continues during the delay, so that the reason is sent to the box.
+    let runtime = prepared.and_then(|()| process::runtime());
+    let reason = match &runtime {
+        Ok(runtime) => stdx::chain(&runtime.block_on(serve(lines))),
+        Err(error) => stdx::chain(error),
     };
     tracing::error!(reason, restart_in = ?READ_THE_REASON, "cannot start");
     std::thread::sleep(READ_THE_REASON);
@@ -50,9 +54,9 @@ pub fn run() -> ! {
 }
 
 /// Starts and runs the agent. Returns only on an error that prevents the start.
-async fn serve() -> Error {
+async fn serve(lines: LogQueue) -> Error {
     tokio::spawn(process::reap());
-    match start().await {
+    match start(lines).await {
         Ok(runner) => {
             tokio::spawn(send_neighbors(runner.client.clone(), runner.hello()));
             runner.run().await;
@@ -74,7 +78,7 @@ async fn send_neighbors(client: Client, mut hello: Hello) {
     }
 }
 
-async fn start() -> Result<Runner<Machine>, Error> {
+async fn start(lines: LogQueue) -> Result<Runner<Machine>, Error> {
     mounts::load_modules();
     let mut arguments = CommandLine::read()?;
     preserve::set(std::mem::take(&mut arguments.preserve));
@@ -83,6 +87,9 @@ async fn start() -> Result<Runner<Machine>, Error> {
     let agent_id = arguments.worker_id.clone().unwrap_or_else(|| configured.mac().to_string());
     let address = configured.address();
     tokio::spawn(net::keep(configured));
+    if let Some(host) = arguments.syslog_host.take() {
+        tokio::spawn(lines.send(host));
+    }
     let authority = &arguments.grpc_authority;
     tools::set(tools::of_this_boot(authority));
     let client = Client::connect(authority, &agent_id, arguments.token.as_ref(), arguments.pin)

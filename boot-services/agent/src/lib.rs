@@ -6,13 +6,14 @@
 //!
 //! Enter at [`runner::Runner`] (the loop: hello, request, run, report), [`actions::Action`]
 //! (built-in actions) and [`container::Container`] (container images). [`init`] sets up the machine
-//! from a bare kernel when the agent is process 1.
+//! from a bare kernel when the agent is process 1; [`log_sender`] then sends its log to the box.
 
 pub mod actions;
 pub mod console;
 pub mod container;
 mod error;
 pub mod init;
+pub mod log_sender;
 pub mod outcome;
 pub mod runner;
 mod sys;

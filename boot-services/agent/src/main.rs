@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     if init::is_first_process() {
         init::run();
     }
-    Console::install();
+    Console::install(None);
     let command = match Command::parse(std::env::args_os().skip(1)) {
         Ok(command) => command,
         Err(reason) => {

@@ -81,6 +81,11 @@ const ROWS: &[Row] = &[
         "never full: each caller waits for the result",
     ),
     (
+        "boot-services/agent/src/log_sender.rs messages",
+        "log lines for the box",
+        "the line is only on the machine's console",
+    ),
+    (
         "boot-services/dhcp/src/server/pending.rs requests",
         "changes of leases to commit",
         "never full: one commit is under way at a time, later changes are collected",

@@ -32,7 +32,7 @@ pub enum Command {
     /// Example: `tinbox machine history nuc1 --follow`
     #[command(alias = "story")]
     History(history::Arguments),
-    /// Show the latest syslog lines of a machine: iPXE, agent OS and installed system
+    /// Show the latest log lines of a machine: agent, actions, and other syslog messages to the box
     ///
     /// Example: `tinbox machine log nuc1 --lines 50`
     Log(log::Arguments),

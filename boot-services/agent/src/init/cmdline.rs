@@ -18,6 +18,8 @@ const VENDOR_CLASS: &str = "tinbox-agent";
 pub struct CommandLine {
     /// `grpc_authority`: host:port of the workflow service.
     pub grpc_authority: String,
+    /// `syslog_host`: IP address or name of the syslog server; `None` for none.
+    pub syslog_host: Option<String>,
     /// `worker_id`: id of this agent; `None` to use the MAC address.
     pub worker_id: Option<String>,
     /// `hw_addr`: MAC address of the interface that booted.
@@ -38,6 +40,7 @@ impl fmt::Debug for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CommandLine")
             .field("grpc_authority", &self.grpc_authority)
+            .field("syslog_host", &self.syslog_host)
             .field("worker_id", &self.worker_id)
             .field("hw_addr", &self.hw_addr)
             .field("vlan", &self.vlan)
@@ -71,6 +74,7 @@ impl CommandLine {
         Ok(Self {
             grpc_authority: value("grpc_authority")
                 .ok_or_else(|| bad("grpc_authority", "it is missing".to_owned()))?,
+            syslog_host: value("syslog_host"),
             worker_id: value("worker_id"),
             hw_addr,
             vlan: vlan(&value("vlan_id").unwrap_or_default())
@@ -147,6 +151,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(line.grpc_authority, "10.77.0.1:42113");
+        assert_eq!(line.syslog_host.as_deref(), Some("10.77.0.1"));
         assert_eq!(line.worker_id.as_deref(), Some("52:54:00:77:00:01"));
         assert_eq!(line.hw_addr.unwrap().to_string(), "52:54:00:77:00:01");
         assert_eq!(line.preserve.len(), 2);
