@@ -64,6 +64,9 @@ pub enum Error {
          {PASSPHRASE_BYTES_MAX} bytes"
     )]
     Passphrase,
+    /// The passphrase for a new backup is a secret key of age.
+    #[error("a secret key of age is not a passphrase: encrypt for its public key (age1…)")]
+    SecretKey,
     /// The text is not a public key.
     #[error("expected a public key of age such as age1…, found {text:?}")]
     Recipient {

@@ -255,6 +255,9 @@ fn a_short_passphrase_is_none() {
         assert!(matches!(Lock::passphrase(Secret::from(text)), Err(Error::Passphrase)), "{text}");
     }
     assert!(Lock::passphrase(Secret::from("äöüßäöüß")).is_ok());
+    // The backup could not be opened: what opens it would be read as a key.
+    let key = Secret::from(" AGE-SECRET-KEY-1QQQQ\n");
+    assert!(matches!(Lock::passphrase(key), Err(Error::SecretKey)));
     assert!(Recipient::parse("ssh-ed25519 AAAA").is_err());
 }
 

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use stdx::Secret;
 
-use crate::age::{self, Encryptor, Recipient};
+use crate::age::{self, Encryptor, IDENTITY_PREFIX, Recipient};
 use crate::tar::TarWriter;
 use crate::{
     Contents, ENTRY_BYTES_MAX, Error, Header, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN, Part,
@@ -23,12 +23,17 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// Checks the length of a passphrase.
+    /// Checks a passphrase. A secret key of age is refused, because the text that opens a backup is
+    /// read as a key if it has the form of one.
     ///
     /// # Errors
-    /// [`Error::Passphrase`] if the passphrase is too short or too long.
+    /// [`Error::Passphrase`] if the passphrase is too short or too long, [`Error::SecretKey`] for a
+    /// secret key.
     pub fn passphrase(secret: Secret) -> Result<Self, Error> {
         let text = secret.expose();
+        if text.trim().starts_with(IDENTITY_PREFIX) {
+            return Err(Error::SecretKey);
+        }
         let good = text.chars().count() >= PASSPHRASE_CHARS_MIN;
         match good && text.len() <= PASSPHRASE_BYTES_MAX {
             true => Ok(Lock::Passphrase(secret)),

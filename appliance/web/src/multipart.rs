@@ -29,7 +29,7 @@ pub const FORM_BYTES_MAX: u64 = 513 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// The form does not have the expected fields.
-    #[error("The form cannot be read.")]
+    #[error("The form is incomplete or malformed. Reload the page and try again.")]
     Shape,
     /// The form ends before its last boundary.
     #[error("The upload was interrupted. Try again.")]

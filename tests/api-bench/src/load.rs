@@ -84,11 +84,12 @@ pub async fn list(client: &Client, expected: usize) -> Result<f64> {
 pub async fn watch_latency(client: &Client, watchers: usize) -> Result<f64> {
     let (ready, mut readies) = mpsc::channel(watchers.max(1));
     let (sent, sents) = watch::channel(Vec::<Instant>::new());
-    let tasks: Vec<_> = (0..watchers)
-        .map(|_| tokio::spawn(watcher(client.clone(), ready.clone(), sents.clone())))
-        .collect();
+    let mut tasks = Vec::new();
     for _ in 0..watchers {
-        readies.recv().await.context("a watch did not begin")?;
+        tasks.push(tokio::spawn(watcher(client.clone(), ready.clone(), sents.clone())));
+        // One by one: the box closes the oldest of many unauthenticated connections of one address.
+        let began = tokio::time::timeout(WATCH_LIMIT, readies.recv()).await;
+        began.context("a watch did not begin")?;
     }
     let mut ticks = tokio::time::interval(EVENT_EVERY);
     for number in 0..EVENTS {

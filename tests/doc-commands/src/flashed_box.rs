@@ -155,7 +155,8 @@ impl FlashedBox {
         shown
     }
 
-    /// Switches a box with an owner on, and waits until it answers.
+    /// Switches on a box that has an owner, and waits until the API answers. Cuts the power first
+    /// if the box is running.
     pub fn switch_on_again(&mut self) {
         self.machine = None;
         let machine = self.place.start(&self.disk()).unwrap();

@@ -8,7 +8,7 @@ use crate::manifest::{self, Member};
 use crate::source::Source;
 use crate::tree::{File, Tree};
 
-/// Maximum lines of a crate without tests; a larger one is split.
+/// Maximum number of source lines of a crate, not counting tests. A larger crate must be split.
 pub const CRATE_LINES_MAX: usize = 6_000;
 /// Maximum entries of a source folder; a larger one gets subfolders.
 pub const FOLDER_ENTRIES_MAX: usize = 12;

@@ -63,8 +63,9 @@ pub enum Command {
 
 #[derive(Debug, clap::Args)]
 pub struct Create {
-    #[command(flatten)]
-    secret: Source,
+    /// Read the passphrase from this file instead of a prompt; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
     /// Encrypt for this age public key (`age1…`) instead of a passphrase; can be repeated
     #[arg(long, value_name = "KEY", conflicts_with = "passphrase_file")]
     recipient: Vec<String>,
@@ -177,11 +178,11 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
     let name = || Error::Usage("give the file to write with -o FILE".to_owned());
     let out = out.ok_or_else(name)?;
     let file = new_file::NewFile::create(&out)?;
-    let Create { secret, recipient, plain } = arguments;
+    let Create { passphrase_file, recipient, plain } = arguments;
     let order = if plain {
         json!({ "plain": true })
     } else if recipient.is_empty() {
-        let secret = chosen(&secret)?;
+        let secret = chosen(&Source { passphrase_file })?;
         json!({ "passphrase": secret.expose() })
     } else {
         json!({ "recipients": recipient })

@@ -27,7 +27,7 @@ pub enum Command {
     /// Show the events of a machine since its last power-on through a BMC, with the time between
     /// them
     ///
-    /// Without such a power-on, the list begins after the last 30 minutes without events.
+    /// Without such a power-on, the list begins after the latest pause of 30 minutes.
     ///
     /// Example: `tinbox machine history nuc1 --follow`
     #[command(alias = "story")]

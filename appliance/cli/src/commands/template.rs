@@ -26,7 +26,7 @@ pub enum Command {
         /// Name of a built-in template, as shown by `tinbox template library`, instead of a file
         #[arg(short, long, value_name = "NAME", conflicts_with = "file")]
         library: Option<String>,
-        /// Value for a setting of the built-in template
+        /// Value for a setting that `tinbox template library NAME` shows; can be repeated
         #[arg(long, value_name = "NAME=VALUE", requires = "library",
             value_parser = library::setting)]
         set: Vec<(String, String)>,

@@ -19,7 +19,7 @@ pub struct OwnerSource {
     pub owner: Arc<Owner>,
     /// Configuration, for the address of the web pages.
     pub config: Arc<Config>,
-    /// SHA-256 of the certificate's public key.
+    /// SHA-256 of the public key in the box's server certificate: the certificate pin.
     pub key: [u8; 32],
     /// State folder, which contains the keys.
     pub state: PathBuf,

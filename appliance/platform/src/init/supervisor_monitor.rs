@@ -1,5 +1,5 @@
-//! Monitor of the supervisor's heartbeat in process 1: the maximum silence, and the sentence for
-//! the owner after it was exceeded (WD-2, WD-3).
+//! Process 1's monitor of the supervisor's heartbeat: the deadline of the next heartbeat, and the
+//! reason that the owner sees after a missed deadline.
 
 use std::time::{Duration, Instant};
 

@@ -87,7 +87,7 @@ pub enum Malformed {
     #[error("{0} is not a TFTP opcode")]
     Operation(u16),
     /// A text has no terminating zero byte, exceeds 255 bytes, or is not UTF-8.
-    #[error("a text of the packet is not valid")]
+    #[error("a string of the packet has no terminating zero byte, is not UTF-8, or is too long")]
     Text,
 }
 

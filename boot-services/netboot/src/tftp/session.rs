@@ -163,7 +163,8 @@ impl Session {
         Step::Blocks(self.acked + 1..=self.sent)
     }
 
-    /// Processes the passage of time; call it at [`Session::deadline`] or later.
+    /// Handles the retransmission timeout: sends the window again, or ends the transfer after
+    /// [`GIVE_UP`] without progress. Before [`Session::deadline`] the call has no effect.
     pub fn timer(&mut self, now: Instant) -> Step {
         if now < self.deadline() {
             return Step::Wait;

@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(value_name = "NAME", required_unless_present = "hardware")]
     machine: Option<String>,
 
-    /// Same as NAME
+    /// Machine, as in the argument NAME
     #[arg(long, value_name = "NAME", conflicts_with = "machine")]
     hardware: Option<String>,
 

@@ -36,7 +36,7 @@ pub enum TokenError {
     )]
     NotOne(String, usize),
     /// No administrator would remain.
-    #[error("cannot revoke the token {0}: it is the last administrator's; replace it instead")]
+    #[error("cannot revoke the token {0}: no other administrator token exists; replace this token")]
     Last(String),
     /// Access to a file of the state directory failed.
     #[error(transparent)]

@@ -6,7 +6,7 @@ use status::view::{Role, StatusView};
 use super::{NICS_MAX, NicSetup, UpdateTimes};
 use crate::page::{alone, rendered};
 
-/// Roles in the order of the form, each with its description.
+/// Roles of a NIC in the order of the form, each with its description.
 const ROLES: [(Role, &str); 4] = [
     (Role::Management, "people reach the box here"),
     (Role::Provisioning, "a network for machines only"),

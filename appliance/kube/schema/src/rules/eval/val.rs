@@ -30,7 +30,7 @@ pub(in crate::rules) enum Val<'a> {
     Keyed(&'a Map<String, Value>, Option<&'a Node>),
     /// List in an object.
     Items(&'a [Value], &'a Node),
-    /// List created by a rule. A list from an object with added items keeps its schema.
+    /// List created by a rule. The result of `left + right` keeps the schema of `left`.
     List(Rc<Vec<Val<'a>>>, Option<&'a Node>),
     /// Map created by a rule.
     Map(Rc<Entries<'a>>),
