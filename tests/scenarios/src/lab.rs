@@ -1,5 +1,7 @@
 //! A rack with a running `tinboxd`.
 
+mod settings;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,8 @@ pub struct LabConfig {
     pub reservations: bool,
     /// True when the box fetches files of other servers for its machines.
     pub images: bool,
+    /// True when the box serves its web pages, at `https://10.77.0.1`.
+    pub pages: bool,
     /// Registries of images that use `http`.
     pub plain_registries: Vec<String>,
 }
@@ -48,6 +52,7 @@ impl LabConfig {
             network,
             reservations: true,
             images: false,
+            pages: false,
             plain_registries: Vec::new(),
         }
     }
@@ -72,46 +77,16 @@ impl Lab {
     /// The missing requirement, or the program that did not start.
     pub fn start(config: LabConfig) -> anyhow::Result<Self> {
         let artifacts = Artifacts::open()?;
-        let rack = Rack::build(config.rack)?;
+        let rack = Rack::build(config.rack.clone())?;
         let work = rack.work_dir();
         let (state, files) = (work.join("state"), work.join("files"));
         fs::create_dir_all(&files).context("cannot make the lab's folder")?;
-        let settings = work.join("box.toml");
-        let images = if config.images {
-            let plain = &config.plain_registries;
-            format!(
-                "[images]\n\
-                 cache = {:?}\n\
-                 networks = [\"10.77.0.0/24\", \"10.99.0.0/24\"]\n\
-                 plain_registries = {plain:?}\n",
-                work.join("cache")
-            )
-        } else {
-            String::new()
-        };
-        // On a busy machine an emulated timer is so late that Linux treats it as broken and panics.
-        let text = format!(
-            "[network]\n\
-             interface = \"eth0\"\n\
-             address = \"10.77.0.1\"\n\
-             {}\n\
-             [boot]\n\
-             artifacts = {:?}\n\
-             kernel_args = [\"no_timer_check\"]\n\
-             [agents]\n\
-             silence_secs = {}\n\
-             boot_secs = 600\n\
-             [bmc]\n\
-             poll_secs = 5\n\
-             {images}",
-            config.network,
-            artifacts.root(),
-            config.silence_secs,
-        );
-        fs::write(&settings, text).context("cannot write box.toml")?;
+        let file = work.join("box.toml");
+        let text = settings::box_toml(&config, artifacts.root(), &work.join("cache"));
+        fs::write(&file, text).context("cannot write box.toml")?;
         let daemon = BoxProgram::new(programs::find("tinboxd")?, rack.dir().join("tinboxd.log"))
             .args(["--state".as_ref(), state.as_os_str()])
-            .args(["--config".as_ref(), settings.as_os_str()])
+            .args(["--config".as_ref(), file.as_os_str()])
             // People and tests read its log as a file.
             .env("NO_COLOR", "1");
         let daemon = rack.spawn_box(daemon)?;
@@ -149,6 +124,25 @@ impl Lab {
     /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.state.join("admin.kubeconfig")
+    }
+
+    /// Path of the file with the one-time code that claims the box.
+    pub fn claim_file(&self) -> PathBuf {
+        self.state.join("claim.json")
+    }
+
+    /// Returns the page that claims the box, without a check of its certificate.
+    ///
+    /// # Errors
+    /// The box does not serve pages.
+    pub fn claim_page(&self) -> anyhow::Result<String> {
+        let mut curl = self.rack.box_command("curl");
+        let limit = PATIENCE.as_secs().to_string();
+        curl.args(["-ksSf", "--max-time", &limit, "https://10.77.0.1/S"]);
+        let output = curl.output().context("cannot run curl")?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "cannot fetch the page: {error}");
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// Creates a kubeconfig with the minimum permissions that Cluster API Provider Tinkerbell needs

@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod cluster_manifest;
+mod demo;
 mod image_registry;
 mod lab;
 mod management;
@@ -18,6 +19,7 @@ mod state;
 
 pub use artifacts::Artifacts;
 pub use cluster_manifest::{ClusterManifest, Install, KUBERNETES};
+pub use demo::{RunningRack, install_command, keeps_rack, page_pin};
 pub use image_registry::{IMAGE_SERVER, ImageRegistry, image_server};
 pub use lab::{Lab, LabConfig, RESERVED};
 pub use management::Management;

@@ -4,6 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use doc_commands::{ADDRESS, Disk, FlashedBox, PASSPHRASE, Walk, block};
+use docs::markdown::spans;
+use docs::page::root;
 use firmware::{FIRST_LINE, Image, STARTING, Variant, run};
 use qemu::NucConfig;
 
@@ -63,7 +65,7 @@ fn claimed_by_page(page: &str, it: &mut FlashedBox) -> Walk {
     it.publish_image();
     it.publish_debian();
     let access = it.nuc().bmc();
-    let machine = block(TUTORIAL, "yaml", 0)
+    let machine = nuc1_with_ipmi()
         .replace("change-me", access.password.expose())
         .replace("/dev/nvme0n1", "/dev/vda");
     fs::write(it.folder().join("nuc1.yaml"), machine).unwrap();
@@ -84,6 +86,16 @@ fn claimed_by_page(page: &str, it: &mut FlashedBox) -> Walk {
     terminal.answer("new passphrase (8 characters or more): ", PASSPHRASE);
     terminal.answer("repeat the passphrase: ", PASSPHRASE);
     walk
+}
+
+/// Returns `nuc1.yaml` of the tutorial for a machine with IPMI: both blocks, and the line that
+/// refers to the BMC.
+fn nuc1_with_ipmi() -> String {
+    let text = fs::read_to_string(root().join(TUTORIAL)).unwrap();
+    let mut spans = spans(&text).into_iter();
+    let (_, line) = spans.find(|(_, code)| code.starts_with("bmcRef: ")).unwrap();
+    let hardware = block(TUTORIAL, "yaml", 0).replace("spec:\n", &format!("spec:\n  {line}\n"));
+    block(TUTORIAL, "yaml", 1) + "---\n" + &hardware
 }
 
 pub fn build_an_image(page: &str) {

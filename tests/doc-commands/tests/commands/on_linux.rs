@@ -10,8 +10,6 @@ use stdx::testing::PATIENCE;
 const WORKFLOW: &str = "nuc1-x7k2p";
 /// Hash of the token whose id the page has.
 const TOKEN: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-/// Line of the tutorial's Hardware that refers to the BMC.
-const BMC_REF: &str = "  bmcRef: {apiGroup: bmc.tinkerbell.org, kind: Machine, name: bmc-nuc1}\n";
 /// Template with one action, whose content the fixture's agent ignores.
 const TEMPLATE: &str = "version: \"0.1\"\n\
     name: debian\n\
@@ -190,8 +188,6 @@ pub fn command_line(page: &str) {
     let it = LinuxBox::start("cli", RESERVED);
     fs::write(it.folder().join("template.yaml"), TEMPLATE).unwrap();
     let hardware = block("docs/tutorial/first-box.md", "yaml", 0);
-    // The machine has no BMC here.
-    let hardware = hardware.replace(BMC_REF, "");
     fs::write(it.folder().join("hardware.yaml"), hardware).unwrap();
     let agent = it.agent();
     Walk::through(page, it.terminal()).end();

@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
-use scenarios::{Firmware, Lab, LabConfig, NucConfig, RackConfig, Screen, say, show};
+use scenarios::{
+    Firmware, Lab, LabConfig, NucConfig, RackConfig, RunningRack, Screen, install_command,
+    keeps_rack, page_pin, say, show,
+};
 
 /// Install Debian on a virtual NUC, from power-on to cloud-init.
 #[derive(Parser)]
@@ -19,7 +22,7 @@ struct Arguments {
     /// Firmware of the NUCs.
     #[arg(long, env = "DEMO_FIRMWARE", default_value = "uefi")]
     firmware: Kind,
-    /// Leave the rack running at the end: 1 to do so.
+    /// Leave the rack running at the end: 1 to do so, 0 or empty to end it.
     #[arg(long, env = "DEMO_KEEP", default_value = "")]
     keep: String,
 }
@@ -49,9 +52,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let firmware = if nuc.firmware() == Firmware::Uefi { "UEFI" } else { "BIOS" };
     say(&format!("a rack with {} {firmware} NUC(s), switched off", arguments.nucs));
     let mut rack = RackConfig::new("demo").nucs(arguments.nucs.into(), &nuc);
-    rack.keep = !arguments.keep.is_empty();
+    // The tutorial shows the consoles after the end.
+    rack.keep = true;
+    let mut config = LabConfig::new(rack);
+    config.pages = true;
     let started = Instant::now();
-    let lab = Lab::start(LabConfig::new(rack))?;
+    let lab = Lab::start(config)?;
     say(&format!("tinboxd answers after {:.1} s", started.elapsed().as_secs_f32()));
 
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8jv7k4W4v0o4pZxw0n3Vm3R4oZ8V3Tq0r2cYp3D8aB \
@@ -74,7 +80,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let begun = Instant::now();
     follow(&lab, arguments.nucs)?;
     say(&format!("done in {:.0} s", begun.elapsed().as_secs_f32()));
-    finish(lab, !arguments.keep.is_empty())
+    finish(lab, keeps_rack(&arguments.keep))
 }
 
 /// Creates the workflows and shows progress and events of every machine until it has phoned home.
@@ -84,20 +90,9 @@ fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
         let mut waits = Vec::new();
         for number in 1..=nucs {
             let name = format!("nuc{number}");
-            show(&format!("tinbox workflow create --template debian --hardware {name} --wait"));
-            let workflow = format!("debian-{name}");
-            let create = [
-                "workflow",
-                "create",
-                "--template",
-                "debian",
-                "--hardware",
-                &name,
-                "--name",
-                &workflow,
-                "--wait",
-            ];
-            let create = lab.command(&create)?;
+            let create = install_command(&name);
+            show(&format!("tinbox {create}"));
+            let create = lab.command(&create.split(' ').collect::<Vec<_>>())?;
             let story = lab.command(&["machine", "history", &name, "--follow"])?;
             // `machine history --follow` ends by itself when the installed system phones home, or
             // the workflow fails.
@@ -120,12 +115,17 @@ fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
     }
     let programs = std::env::current_exe().context("cannot find the running program")?;
     let programs = programs.parent().context("the program is in a folder")?;
-    println!("\nThe rack keeps running. To look at it, from another shell:");
-    println!("  sudo ip netns exec {}-box bash", lab.rack.name());
-    println!("  export PATH={}:$PATH", programs.display());
-    println!("  export TINBOX_KUBECONFIG={}", lab.kubeconfig().display());
-    println!("  tinbox hardware list; kubectl --kubeconfig $TINBOX_KUBECONFIG get hw,wf");
-    println!("  consoles of the machines: {}", lab.rack.dir().display());
+    let (kubeconfig, claim) = (lab.kubeconfig(), lab.claim_file());
+    let page = lab.claim_page()?;
+    let rack = RunningRack {
+        name: lab.rack.name(),
+        programs,
+        kubeconfig: &kubeconfig,
+        consoles: lab.rack.dir(),
+        claim: &claim,
+        pin: page_pin(&page),
+    };
+    print!("\n{}", rack.instructions());
     println!("Press Enter, or Ctrl-C, to end it.");
     let mut line = String::new();
     if std::io::stdin().read_line(&mut line).context("cannot read the terminal")? == 0 {
