@@ -65,7 +65,7 @@ pub enum Error {
     )]
     Passphrase,
     /// The passphrase for a new backup is a secret key of age.
-    #[error("a secret key of age is not a passphrase: encrypt for its public key (age1…)")]
+    #[error("a secret key of age cannot be the passphrase of a backup")]
     SecretKey,
     /// The text is not a public key.
     #[error("expected a public key of age such as age1…, found {text:?}")]
@@ -109,6 +109,7 @@ impl Hint for Error {
             Self::TooCostly { .. } => {
                 "decrypt the backup with age on a machine with more memory, and encrypt it again"
             }
+            Self::SecretKey => "encrypt for its public key, which `age-keygen -y FILE` shows",
             Self::Recipient { .. } => "`age-keygen -y FILE` shows the public key of a secret key",
             Self::TooLarge { .. } | Self::Passphrase | Self::Unkept { .. } | Self::Io { .. } => {
                 return None;
