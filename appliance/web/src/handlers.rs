@@ -282,7 +282,7 @@ async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> PageResponse {
         let page = page::sentence(&view, "Not now", &AccessError::Unknown.to_string());
         return html(StatusCode::SERVICE_UNAVAILABLE, page);
     }
-    html(StatusCode::OK, page::claim(&view, code, host, ""))
+    html(StatusCode::OK, page::claim(&view, site.source.has_screen(), (code, host), ""))
 }
 
 #[derive(Deserialize)]
@@ -316,8 +316,8 @@ async fn claim(
         }
         Err(refusal) => {
             let host = asked(&uri, &headers).unwrap_or_default();
-            let view = site.view().await;
-            refused(&refusal, &headers, |why| page::claim(&view, &code, &host, why))
+            let (view, screen) = (site.view().await, site.source.has_screen());
+            refused(&refusal, &headers, |why| page::claim(&view, screen, (&code, &host), why))
         }
     }
 }

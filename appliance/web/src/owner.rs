@@ -20,7 +20,7 @@ use passphrase::Hash;
 use session::Sessions;
 
 /// File with the claim code and the number of wrong tries.
-const CLAIM: &str = "claim.json";
+pub const CLAIM: &str = "claim.json";
 /// File with the hash of the owner's passphrase. The file exists if the box has an owner.
 const OWNER: &str = "owner.json";
 /// Limits of wrong passphrases. The limit for all addresses means 6 s of hashing per minute.
@@ -59,7 +59,7 @@ pub enum AccessError {
     #[error("{0}")]
     Passphrase(&'static str),
     /// The text is not a valid claim code.
-    #[error("This is not a valid code: enter the six letters and digits on the panel.")]
+    #[error("This is not a valid code: a code has six letters and digits.")]
     NoCode,
     /// The claim code is wrong. Holds the number of tries that the address has left.
     #[error("Wrong code. Tries left for this address: {0}.")]
@@ -70,7 +70,7 @@ pub enum AccessError {
     )]
     Barred,
     /// The code is wrong, and a new code was made.
-    #[error("Wrong code, and too many tries: the box has a new code. See the panel.")]
+    #[error("Wrong code, and too many tries: the box has a new code.")]
     Changed,
     /// The passphrase is wrong.
     #[error("Wrong passphrase.")]

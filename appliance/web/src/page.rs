@@ -74,6 +74,8 @@ struct Shell<'a> {
 #[derive(Template)]
 #[template(path = "claim.html")]
 struct Claim<'a> {
+    /// True if a screen shows pin and code; false for a process, whose log has the pin.
+    has_screen: bool,
     pin: &'a str,
     code: &'a str,
     error: &'a str,
@@ -207,9 +209,14 @@ impl Page {
     }
 }
 
-/// Renders the page to claim the box with the code on its screen.
-pub fn claim(view: &StatusView, code: &str, host: &str, error: &str) -> String {
-    let body = rendered(&Claim { pin: &view.pin, code, error, host });
+/// Renders the page to claim the box. `code` fills the input of the code; it may be empty.
+pub fn claim(
+    view: &StatusView,
+    has_screen: bool,
+    (code, host): (&str, &str),
+    error: &str,
+) -> String {
+    let body = rendered(&Claim { has_screen, pin: &view.pin, code, error, host });
     alone("Claim", view, &body)
 }
 

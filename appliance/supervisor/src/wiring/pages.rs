@@ -38,7 +38,7 @@ use status::view::StatusView;
 use stdx::{Hint as _, Secret};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::Receiver;
-use web::owner::{Owner, PrivateFiles};
+use web::owner::{CLAIM, Owner, PrivateFiles};
 use web::setup::Setup;
 use web::{Download, PageRequest, Site, Source, SourceFuture};
 
@@ -183,6 +183,21 @@ fn own_names() -> [String; 2] {
     [format!("{name}.local"), name]
 }
 
+/// Returns the absolute path of the file with the claim code; `None` if the box has an owner.
+fn code_file(state: &Path, claimed: bool) -> Option<PathBuf> {
+    let file = state.join(CLAIM);
+    (!claimed).then(|| std::path::absolute(&file).unwrap_or(file))
+}
+
+/// Logs the pin and the file with the claim code, for a box without a screen. The code itself is
+/// secret and stays out of the log.
+fn log_claim(pin: &str, code_file: Option<&Path>) {
+    tracing::info!(%pin, "compare this pin with the pin on the page");
+    if let Some(file) = code_file {
+        tracing::info!(file = %file.display(), "the box has no owner: its claim code is here");
+    }
+}
+
 /// Replaces the server in a kubeconfig with `host`, the name by which the client reached the box.
 fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
     let line = |line: &str| match line.split_once("server: ") {
@@ -272,6 +287,9 @@ impl Wiring {
         };
         let api_port = self.config.api.listen.port();
         let (owner, state) = (Arc::clone(&status_builder.owner), state.to_owned());
+        if !of_its_own {
+            log_claim(&backups.pin, code_file(&state, owner.claimed()).as_deref());
+        }
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         let names = self.config.api_names().into_iter().chain(own_names()).collect();
@@ -319,7 +337,18 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BackupError, at_host, is_address, sentences};
+    use std::path::{Path, PathBuf};
+
+    use super::{BackupError, at_host, code_file, is_address, sentences};
+
+    #[test]
+    fn an_unclaimed_box_names_the_absolute_path_of_its_code() {
+        let absolute = PathBuf::from("/var/lib/tinbox/claim.json");
+        assert_eq!(code_file(Path::new("/var/lib/tinbox"), false), Some(absolute));
+        let relative = code_file(Path::new("state"), false).unwrap();
+        assert!(relative.is_absolute() && relative.ends_with("state/claim.json"), "{relative:?}");
+        assert_eq!(code_file(Path::new("/var/lib/tinbox"), true), None);
+    }
 
     #[test]
     fn a_page_has_the_error_and_its_hint_as_sentences() {

@@ -150,8 +150,8 @@ pub async fn restore(
         let (ignored, _) = mpsc::channel(PIECES);
         let _ = tokio::time::timeout(REST, form.pass("file", ignored)).await;
         let host = asked(&uri, &headers).unwrap_or_default();
-        let view = site.view().await;
-        return refused(&refusal, &headers, |why| page::claim(&view, &code, &host, why));
+        let (view, screen) = (site.view().await, site.source.has_screen());
+        return refused(&refusal, &headers, |why| page::claim(&view, screen, (&code, &host), why));
     }
     let (send, pieces) = mpsc::channel(PIECES);
     let restoring = site.source.restore(pieces, passphrase);

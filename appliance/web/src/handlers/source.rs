@@ -46,6 +46,10 @@ pub trait Source: Send + Sync + 'static {
     fn setup(&self) -> Option<&dyn Setup> {
         None
     }
+    /// Returns true if the box has a screen, and false for a process on another system.
+    fn has_screen(&self) -> bool {
+        self.setup().is_some()
+    }
     /// Makes a backup, encrypted with the passphrase.
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download>;
     /// Restores an uploaded backup, received in pieces.

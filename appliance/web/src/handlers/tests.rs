@@ -158,6 +158,15 @@ async fn a_box_without_an_owner_shows_nothing_but_its_claim() {
 }
 
 #[tokio::test]
+async fn the_claim_of_a_process_names_its_log_and_no_screen() {
+    let (_, router) = site();
+    let answer = ask(&router, "GET /S", &[], "").await;
+    let page = answer.into_body().collect().await.unwrap().to_bytes();
+    let page = String::from_utf8_lossy(&page);
+    assert!(page.contains("in the log of tinboxd") && !page.contains("box's screen"), "{page}");
+}
+
+#[tokio::test]
 async fn a_box_that_cannot_read_whose_it_is_says_so_in_the_place_of_its_claim() {
     let router = site_without_state();
     let answer = ask(&router, "GET /machines", &[], "").await;

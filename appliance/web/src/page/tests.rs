@@ -57,8 +57,9 @@ fn pages() -> Vec<(&'static str, String)> {
         ("box", shown(Page::Box)),
         ("box-safe-mode", Page::Box.html(&example::safe_mode(), "c5rf")),
         ("help", shown(Page::Help)),
-        ("claim", claim(&example::unclaimed(), "7KQ4M2", "10.20.30.40", "")),
-        ("claim-wrong", claim(&example::unclaimed(), "", "10.20.30.40", "Wrong code.")),
+        ("claim", claim(&example::unclaimed(), true, ("7KQ4M2", "10.20.30.40"), "")),
+        ("claim-process", claim(&example::unclaimed(), false, ("7KQ4M2", "10.20.30.40"), "")),
+        ("claim-wrong", claim(&example::unclaimed(), true, ("", "10.20.30.40"), "Wrong code.")),
         ("login", login(&example::calm(), "")),
         ("setup-network", nics(&example::calm(), &two_cards(), "c5rf", "")),
         ("setup-network-wrong", nics(&example::calm(), &two_cards(), "c5rf", "Not <here>.")),
@@ -120,7 +121,8 @@ fn every_page_of_safe_mode_says_so() {
     let message =
         "This box is in safe mode, without its settings: somebody chose it in the boot menu";
     let here = [Page::Now, Page::Machines, Page::Box, Page::Help].map(|page| page.html(&view, ""));
-    for html in here.into_iter().chain([login(&view, ""), claim(&view, "", "10.0.0.9", "")]) {
+    let before = [login(&view, ""), claim(&view, true, ("", "10.0.0.9"), "")];
+    for html in here.into_iter().chain(before) {
         assert!(html.contains(message), "{html}");
     }
 }
