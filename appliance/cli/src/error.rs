@@ -148,6 +148,8 @@ pub enum Error {
 pub enum ReachFailure {
     /// No program listens at the port.
     Refused,
+    /// The box does not respond at the address of the command line.
+    Address,
     /// The box did not respond in time, or no route leads to it.
     Silent,
     /// The name does not resolve.
@@ -180,11 +182,6 @@ impl Error {
             }
             Error::Reach { trouble, server, .. } => trouble.hint(server),
             Error::Refused { hint: Some(hint), .. } => hint.clone(),
-            Error::Refused { code: 404, what, .. } if what.contains("the settings") => {
-                "only a flashed box has settings; where tinboxd runs as a program, change the \
-                 configuration file of tinboxd, then restart tinboxd"
-                    .to_owned()
-            }
             // The box's own services name what is missing; the hint is for kinds and namespaces.
             Error::Refused { code: 404, message, .. } if !is_of_kinds(message) => return None,
             Error::Refused { code, reason, .. } => refused(*code, reason)?.to_owned(),
@@ -265,6 +262,7 @@ impl ReachFailure {
             ReachFailure::Refused => {
                 "start tinboxd there, or name another box with --kubeconfig FILE".to_owned()
             }
+            ReachFailure::Address => "compare the address with the box's screen or box.toml".into(),
             ReachFailure::Silent => {
                 "check that the box is on and that this machine is on its network".to_owned()
             }

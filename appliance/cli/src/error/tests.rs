@@ -9,6 +9,11 @@ fn refused(code: u16, reason: &str, message: &str) -> Error {
     Error::Refused { what, code, reason, message: message.to_owned(), hint: None }
 }
 
+fn settings(message: &str) -> Error {
+    let (what, reason) = ("read the settings".to_owned(), "NotFound".to_owned());
+    Error::Refused { what, code: 404, reason, message: message.to_owned(), hint: None }
+}
+
 fn reach(trouble: ReachFailure, why: &str) -> Error {
     let (server, why) = ("https://10.77.0.1:6443".to_owned(), why.to_owned());
     Error::Reach { server, trouble, why }
@@ -22,6 +27,7 @@ fn all() -> Vec<Error> {
         Error::Read { file: "hardware.yaml".into(), source: std::io::Error::from_raw_os_error(2) },
         Error::Content { file: "hardware.yaml".into(), why: "it contains no object".into() },
         reach(ReachFailure::Refused, "connection refused"),
+        reach(ReachFailure::Address, "connection refused"),
         reach(ReachFailure::Silent, "no answer"),
         reach(ReachFailure::Name, "its name does not resolve"),
         reach(ReachFailure::UnknownCa, "its certificate is not signed by the kubeconfig's CA"),
@@ -90,6 +96,8 @@ fn a_missing_file_has_no_hint_about_kinds() {
     assert_eq!(missing.hint("tinbox"), None);
     let kind = refused(404, "NotFound", "the server could not find the requested resource");
     assert!(kind.hint("tinbox").is_some_and(|hint| hint.contains("namespace")));
+    let guest = "this box is a program on a host: edit its configuration, then restart tinboxd";
+    assert_eq!(settings(guest).hint("tinbox"), None, "the message is the advice");
     let namespace = refused(404, "NotFound", "namespaces \"nowhere\" not found");
     assert!(namespace.hint("tinbox").is_some());
 }

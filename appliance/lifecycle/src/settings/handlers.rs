@@ -148,7 +148,7 @@ async fn done<T: Send + 'static>(
     work: impl FnOnce(&Settings) -> Result<T, SettingsError> + Send + 'static,
 ) -> Result<T, Response> {
     let Some(settings) = settings else {
-        let why = "Tinbox runs as a program on a host system: change the configuration file there";
+        let why = "this box is a program on a host: edit its configuration, then restart tinboxd";
         return Err(failure(StatusCode::NOT_FOUND, "NotFound", why));
     };
     let asked = tokio::task::spawn_blocking(move || work(&settings)).await;

@@ -351,6 +351,16 @@ async fn tower_answer(router: axum::Router, request: Request<Body>) -> axum::res
 }
 
 #[tokio::test]
+async fn a_process_on_a_host_names_its_own_configuration_once() {
+    let request = Request::builder().uri("/apis/box.tinbox.dev/v1alpha1/settings");
+    let answer = tower_answer(router(None), request.body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let body = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    let body = String::from_utf8_lossy(&body);
+    assert!(body.contains("edit its configuration, then restart tinboxd"), "{body}");
+}
+
+#[tokio::test]
 async fn the_api_says_what_happened() {
     let settings = Arc::new(open(&Fake::with(BASE)));
     let (code, report) = ask(&settings, "GET ", "", "").await;

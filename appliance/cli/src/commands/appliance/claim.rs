@@ -63,8 +63,8 @@ pub async fn run(
     let refused = |what: &str, body: &[u8]| Error::Unable {
         what: format!("{what} the box at {address}"),
         why: plain(String::from_utf8_lossy(body).trim()),
-        hint: "the box's screen shows the code until the box has an owner; the owner logs in on \
-               the box's page and downloads the kubeconfig there",
+        hint: "the box's screen, or claim.json in tinboxd's state folder, has the code until the \
+               box has an owner; the owner downloads the kubeconfig on the box's page",
     };
     let cookie = answer.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
     let Some(cookie) = cookie.and_then(|it| it.split(';').next()) else {
@@ -181,6 +181,20 @@ mod tests {
         let file = "/proc/version/admin.kubeconfig".into();
         let failed = run(&Printer::new(Format::Table), Some(file), arguments).await;
         assert!(matches!(failed, Err(Error::Write { .. })), "{failed:?}");
+    }
+
+    #[tokio::test]
+    async fn an_address_without_a_box_is_to_be_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = Arguments {
+            address: "127.0.0.1:1".to_owned(),
+            pin: Some("sha256:00".to_owned()),
+            secrets_stdin: true,
+        };
+        let file = folder.path().join("admin.kubeconfig");
+        let error = run(&Printer::new(Format::Table), Some(file), arguments).await.unwrap_err();
+        let hint = error.hint("tinbox").unwrap();
+        assert!(hint.starts_with("compare the address"), "{error}: {hint}");
     }
 
     #[test]

@@ -68,7 +68,8 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Reset(Reset { level: Level::Safe, sure }) => (BoxAction::Safe, !sure.yes),
         Command::Reset(Reset { level: Level::Factory, sure }) => (BoxAction::Factory, !sure.yes),
     };
-    let answer = context.client.get(&Path::reset()).await?;
+    let answer = context.client.get_if_any(&Path::reset()).await?;
+    let answer = answer.ok_or_else(|| on_a_host(leaving))?;
     let erased: ErasureSummary = serde_json::from_value(answer).map_err(|error| Error::Answer {
         what: "read the summary of the reset".to_owned(),
         why: error.to_string(),
@@ -92,11 +93,17 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     Ok(())
 }
 
+/// Error for a box that is a program on a host system, whose API has no reset.
+fn on_a_host(leaving: BoxAction) -> Error {
+    let verb = if leaving == BoxAction::PowerOff { "switch off" } else { "restart" };
+    let (what, why) = (format!("{verb} the box"), "it is a program on a host system".to_owned());
+    Error::Unable { what, why, hint: "restart or stop tinboxd there" }
+}
+
 /// Requires a person to type the box's name.
 fn prove(name: &str) -> Result<(), Error> {
     if !io::stdin().is_terminal() {
-        let why = "no terminal for a prompt: give --yes";
-        return Err(Error::Usage(why.to_owned()));
+        return Err(Error::Usage("no terminal for a prompt: give --yes".to_owned()));
     }
     let reply = question(&format!("type {name} to continue: "), true)?;
     let reply = reply.expose().trim();
@@ -112,5 +119,20 @@ fn what_happens(leaving: BoxAction) -> &'static str {
         BoxAction::PowerOff => "switches itself off",
         BoxAction::Safe => "restarts in safe mode; `tinbox box restart` ends safe mode",
         BoxAction::Factory => "restarts and erases everything of its owner",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BoxAction, on_a_host};
+    use crate::report;
+
+    #[test]
+    fn a_program_on_a_host_is_restarted_there() {
+        let text = "error: cannot restart the box: it is a program on a host system\n\
+                    hint: restart or stop tinboxd there\n";
+        assert_eq!(report(&on_a_host(BoxAction::Restart), "tinbox"), text);
+        let off = on_a_host(BoxAction::PowerOff).to_string();
+        assert!(off.starts_with("cannot switch off the box: "), "{off}");
     }
 }

@@ -136,7 +136,7 @@ pub async fn ask_for(
             let (address, wanted) = (address.to_owned(), wanted.to_owned());
             return Err(Error::Untrusted { address, found, wanted });
         }
-        (Ok(Err(error)), _, _) => return Err(reach(ReachFailure::Refused, stdx::chain(&error))),
+        (Ok(Err(error)), _, _) => return Err(reach(ReachFailure::Address, stdx::chain(&error))),
         (Err(_), _, _) => return Err(reach(ReachFailure::Silent, "no answer in time".to_owned())),
     };
     let (head, body) = answer.into_parts();

@@ -15,7 +15,7 @@ use status::settings::{Diff, RevertRequest, Revision, SettingsChange, SettingsRe
 use crate::client::{NewContent, Path, query};
 use crate::commands::Context;
 use crate::error::Error;
-use crate::output::{Table, since};
+use crate::output::{Cell, Table, since};
 
 /// Editor if neither VISUAL nor EDITOR is set.
 const EDITOR: &str = "vi";
@@ -175,13 +175,8 @@ fn table(all: &[Revision], now: Timestamp) -> Table {
         let age = one.at.map_or("unknown".to_owned(), |at| since(at, now));
         let current = if one.current { "yes" } else { "no" };
         let (by, note) = (plain(&one.actor), plain(&one.note));
-        table.row([
-            one.number.to_string().into(),
-            age.into(),
-            by.into(),
-            current.into(),
-            note.into(),
-        ]);
+        let cells = [one.number.to_string(), age, by, current.to_owned(), note];
+        table.row(cells.map(Cell::from));
     }
     table
 }
