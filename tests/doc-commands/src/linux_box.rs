@@ -80,6 +80,15 @@ impl LinuxBox {
         self.process = Some(self.host.spawn(line).unwrap());
     }
 
+    /// Waits until the box has logged a text.
+    pub fn wait_log(&self, text: &str) {
+        let log = || fs::read_to_string(self.rack.dir().join("tinboxd.log")).unwrap_or_default();
+        let is = || log().contains(text).then_some(());
+        if let Err(error) = poll(&format!("the log to contain {text}"), PATIENCE, is) {
+            panic!("{error}: {}", log());
+        }
+    }
+
     /// Waits until the API answers the administrator.
     pub fn wait_until_ready(&self) {
         let list = || {

@@ -150,9 +150,13 @@ pub fn run_on_linux(page: &str) {
     walk.terminal().set("TINBOX_CACHE", &peers::cache().unwrap().display().to_string());
     let programs = firmware::owner::program("tinboxd").parent().unwrap().display().to_string();
     walk.terminal().set("TINBOX_BIN", &programs);
-    let line = walk.server("tinboxd");
+    // The tests are root, and their programs are in the path.
+    walk.replace("sudo target/programs/tinboxd", "tinboxd");
+    walk.replace("target/programs/tinbox ", "tinbox ");
+    let line = walk.server("sudo target/programs/tinboxd");
     it.serve(&line);
     it.wait_until_ready();
+    it.wait_log(&format!("file={}/claim.json", folders[1].1));
     walk.end();
     it.succeed();
 }
