@@ -25,6 +25,9 @@ pub const JOB: Resource =
 pub const TASK: Resource =
     Resource { group: "bmc.tinkerbell.org", version: "v1alpha1", kind: "Task", plural: "tasks" };
 
+/// Condition of a Job, Task or Workflow with the error of a BMC, while the request is repeated.
+pub const BMC_ERROR: &str = "BmcError";
+
 /// Management controller (BMC) of a machine.
 pub type Machine = Object<MachineSpec, MachineStatus>;
 /// Actions on one Machine, in order.
@@ -215,7 +218,7 @@ pub struct BootDeviceConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunStatus {
-    /// Conditions: `Running`, `Completed`, `Failed`.
+    /// Conditions: `Running`, `BmcError`, `Completed`, `Failed`.
     pub conditions: Vec<RunCondition>,
     /// Time at which the run started.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,7 +232,7 @@ pub struct RunStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunCondition {
-    /// Type of the condition: `Running`, `Completed` or `Failed`.
+    /// Type of the condition: `Running`, `BmcError`, `Completed` or `Failed`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Status of the condition: `True` or `False`.
@@ -248,6 +251,11 @@ impl RunStatus {
     /// Returns the condition of type `kind`, whatever its status; `None` if absent.
     pub fn condition(&self, kind: &str) -> Option<&RunCondition> {
         self.conditions.iter().find(|it| it.kind == kind)
+    }
+
+    /// Returns the error of the BMC during the run, as a sentence; `None` without an error.
+    pub fn bmc_error(&self) -> Option<&str> {
+        self.condition(BMC_ERROR).map(|it| it.message.as_str())
     }
 
     /// Returns true after the run has completed or failed.

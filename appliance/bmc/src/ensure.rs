@@ -81,6 +81,7 @@ async fn ensure_at(
     let start = Instant::now();
     let mut last = Power::Unknown;
     let mut asked: Option<Instant> = None;
+    let mut source = None;
     loop {
         let turn = async {
             let observed = driver.power().await?;
@@ -93,13 +94,18 @@ async fn ensure_at(
             }
             Ok::<_, Error>(step)
         };
-        let out_of_time = |last| Error::NotConfirmed { want, last, after: start.elapsed() };
         match tokio::time::timeout_at(deadline, turn).await {
             Ok(Ok(Step::Done)) => return Ok(()),
-            Ok(Ok(Step::Act(_) | Step::Wait(_))) if Instant::now() + pace.poll < deadline => {}
-            Ok(Err(error)) if error.is_transient() && Instant::now() + pace.poll < deadline => {}
+            Ok(Ok(Step::Act(_) | Step::Wait(_))) if Instant::now() + pace.poll < deadline => {
+                source = None;
+            }
+            Ok(Err(error)) if error.is_transient() && Instant::now() + pace.poll < deadline => {
+                source = Some(Box::new(error));
+            }
             Ok(Err(error)) => return Err(error),
-            Ok(Ok(_)) | Err(_) => return Err(out_of_time(last)),
+            Ok(Ok(_)) | Err(_) => {
+                return Err(Error::NotConfirmed { want, last, after: start.elapsed(), source });
+            }
         }
         tokio::time::sleep(pace.poll).await;
     }

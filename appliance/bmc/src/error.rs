@@ -163,6 +163,9 @@ pub enum Error {
         last: Power,
         /// Time since the start of the change.
         after: Duration,
+        /// Last error of the BMC; `None` if the BMC has responded since.
+        #[source]
+        source: Option<Box<Error>>,
     },
 }
 

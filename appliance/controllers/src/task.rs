@@ -7,11 +7,12 @@
 mod act;
 mod decide;
 mod permit;
+mod shown_errors;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bmc::{JOB, Job, RunStatus, TASK, Task};
+use api::bmc::{BMC_ERROR, JOB, Job, RunStatus, TASK, Task};
 use api::meta::ObjectKey;
 use jiff::Timestamp;
 use stdx::Clock;
@@ -25,6 +26,7 @@ use decide::Plan;
 pub(crate) use decide::set_off_sent;
 use objects::{ObjectError, Objects, fetch, find, write_status};
 use permit::GuardedDriver;
+pub use shown_errors::ShownErrors;
 
 /// Returns the name of a Job's Task at a position (upstream rufio: `<job>-task-<index>`).
 pub(crate) fn task_name(job: &str, at: usize) -> String {
@@ -47,6 +49,8 @@ pub struct TaskReconciler {
     pub clock: Arc<dyn Clock>,
     /// Time since the start of each Task.
     pub ages: Ages,
+    /// Errors that running Tasks have shown.
+    pub shown: ShownErrors,
 }
 
 impl Reconciler for TaskReconciler {
@@ -61,7 +65,7 @@ impl Reconciler for TaskReconciler {
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
             let found: Result<Task, _> = fetch(self.objects.as_ref(), TASK, key).await;
-            let task = found.inspect_err(|_| self.ages.forget(key))?;
+            let task = found.inspect_err(|_| self.forget(key))?;
             if task.status.ended() || task.metadata.deletion_timestamp.is_some() {
                 return Ok(Requeue::OnSignal);
             }
@@ -87,15 +91,19 @@ impl Reconciler for TaskReconciler {
             }
             match self.run(&task, plan, key).await? {
                 Ok(message) => self.end(&task, Ok(message)).await,
-                Err(failure) => match decide::after(&failure, self.age(key, start)) {
-                    Some(wait) => {
-                        if matches!(failure, Failure::NotDone(_)) {
-                            self.unmark(&task).await?;
-                        }
-                        Ok(Requeue::After(wait))
+                Err(failure) => {
+                    let age = self.age(key, start);
+                    let Some(wait) = decide::after(&failure, age) else {
+                        return self.end(&task, Err(decide::end_message(&failure, age))).await;
+                    };
+                    if matches!(failure, Failure::NotDone(_)) {
+                        self.unmark(&task).await?;
                     }
-                    None => self.end(&task, Err(failure.to_string())).await,
-                },
+                    if let Some(error) = failure.cause() {
+                        self.show(&task, &error).await;
+                    }
+                    Ok(Requeue::After(wait))
+                }
             }
         })
     }
@@ -150,6 +158,35 @@ impl TaskReconciler {
         moments.since(moments.at(start))
     }
 
+    fn forget(&self, key: &ObjectKey) {
+        self.ages.forget(key);
+        self.shown.forget(key);
+    }
+
+    /// Shows an error of the BMC in the status of a Task that continues. A status that cannot
+    /// be written must not stop the Task.
+    async fn show(&self, task: &Task, error: &str) {
+        if let Err(why) = self.write_error(task, error).await {
+            tracing::debug!(task = %task.key(), %error, %why, "the error is not shown");
+        }
+    }
+
+    async fn write_error(&self, task: &Task, error: &str) -> Result<(), ObjectError> {
+        let key = task.key();
+        let is_new = self.shown.add(&key, error);
+        let current: Task = fetch(self.objects.as_ref(), TASK, &key).await?;
+        let is_due = match current.status.bmc_error() {
+            None => true,
+            Some(shown) => is_new && shown != error,
+        };
+        if is_due && current.metadata.uid == task.metadata.uid && !current.status.ended() {
+            let mut status = current.status.clone();
+            status.set(BMC_ERROR, error);
+            self.write(&current, status).await?;
+        }
+        Ok(())
+    }
+
     /// Removes the mark "sent": the BMC did not execute the command, which may be sent again.
     async fn unmark(&self, task: &Task) -> Result<(), ObjectError> {
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
@@ -166,14 +203,14 @@ impl TaskReconciler {
         task: &Task,
         outcome: Result<String, String>,
     ) -> Result<Requeue, ObjectError> {
-        self.ages.forget(&task.key());
+        self.forget(&task.key());
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid != task.metadata.uid {
             // Another Task of this name has replaced the old one, so the result is dropped.
             return Ok(Requeue::OnSignal);
         }
         let mut status = current.status.clone();
-        status.conditions.retain(|condition| condition.kind != "Running");
+        status.conditions.retain(|it| it.kind != "Running" && it.kind != BMC_ERROR);
         match outcome {
             Ok(message) => status.set("Completed", message),
             Err(why) => status.set("Failed", why),

@@ -26,9 +26,10 @@ const BACKOFF_MAX_SECS: i64 = 3600;
 pub const RENDERED: &str = "successful";
 
 /// Conditions that apply to one attempt only. A new attempt removes them.
-const OF_ONE_ATTEMPT: [&str; 7] = [
+const OF_ONE_ATTEMPT: [&str; 8] = [
     "AllowNetbootTrue",
     "AllowNetbootFalse",
+    crate::bmc::BMC_ERROR,
     "BootJobComplete",
     "BootJobFailed",
     "Cancelled",

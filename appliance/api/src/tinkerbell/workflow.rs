@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chosen_disk::ChosenDisk;
 use super::retry::{ActionAttempt, Attempt, Requests, Retry, WorkflowEnd};
-use crate::bmc::Action as BmcAction;
+use crate::bmc::{Action as BmcAction, BMC_ERROR};
 use crate::meta::Object;
 
 /// Go template for the YAML of a workflow.
@@ -193,6 +193,14 @@ pub struct WorkflowStatus {
     /// must use the same disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chosen_disks: Vec<ChosenDisk>,
+}
+
+impl WorkflowStatus {
+    /// Returns the error of the machine's BMC during a boot; `None` without an error.
+    pub fn bmc_error(&self) -> Option<&str> {
+        let shown = self.conditions.iter().find(|it| it.kind == BMC_ERROR);
+        shown.map(|it| it.message.as_str())
+    }
 }
 
 pub(super) fn is_zero(number: &i64) -> bool {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fake::{Failure, Fake, Mode};
+use crate::{Address, BootOverride, Pending};
 
 /// Intervals 500 times shorter than [`PACE`], without a repeated request.
 const FAST: Pace = Pace { poll: Duration::from_millis(1), ask_again: Duration::MAX };
@@ -62,6 +63,45 @@ async fn a_liar_is_asked_again_and_never_believed() {
     let error = ensure_at(pace, &fake, Power::Off, deadline).await.unwrap_err();
     assert!(matches!(error, Error::NotConfirmed { want: Power::Off, last: Power::On, .. }));
     assert!((2..=100).contains(&fake.actions().len()), "{:?}", fake.actions());
+}
+
+/// BMC without power: each reading fails after 3.5 s, as with IPMI.
+struct Unpowered;
+
+impl Driver for Unpowered {
+    fn name(&self) -> &'static str {
+        "unpowered"
+    }
+
+    fn power(&self) -> Pending<'_, Power> {
+        Box::pin(async {
+            let after = Duration::from_millis(3500);
+            tokio::time::sleep(after).await;
+            Err(Error::NoAnswer { address: Address::ipmi("bmc"), step: "Open Session", after })
+        })
+    }
+
+    fn set_power(&self, _action: PowerAction) -> Pending<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn set_boot_device(&self, _boot: BootOverride) -> Pending<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
+        Box::pin(async { Ok(None) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unconfirmed_change_has_the_last_error_as_its_source() {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let error = ensure_at(FAST, &Unpowered, Power::Off, deadline).await.unwrap_err();
+    let Error::NotConfirmed { last: Power::Unknown, source: Some(source), .. } = error else {
+        panic!("{error:?}");
+    };
+    assert!(matches!(*source, Error::NoAnswer { step: "Open Session", .. }), "{source:?}");
 }
 
 #[tokio::test(start_paused = true)]

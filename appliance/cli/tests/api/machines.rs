@@ -65,6 +65,27 @@ async fn a_question_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_question_ends_with_the_first_error_of_the_bmc() {
+    let place = rack().await;
+    let child = place.spawn(&["machine", "power", "status", "nuc1"]);
+    let job = until(|| async {
+        let jobs = place.engine.list(JOB, Some("default"), ListOptions::default()).await;
+        jobs.unwrap().items.pop()
+    })
+    .await;
+    let running = json!([{ "type": "Running", "status": "True", "message": "task 0 of 1" }]);
+    let name = job["metadata"]["name"].as_str().unwrap();
+    place.write_status(JOB, name, json!({ "conditions": running })).await;
+    play(&place, "BmcError", "BMC 10.77.0.21:623 did not respond").await;
+    let Outcome { code, out, err } = end(child).await;
+    assert_eq!((code, out.as_str()), (1, ""));
+    let error = "error: power status of nuc1 failed: BMC 10.77.0.21:623 did not respond\n";
+    assert!(err.starts_with(error), "the number of the Task is not shown: {err}");
+    let left = place.engine.list(JOB, Some("default"), ListOptions::default()).await;
+    assert_eq!(left.unwrap().items, Vec::<serde_json::Value>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bmc_that_fails_is_told() {
     let place = rack().await;
     let child = place.spawn(&["machine", "power", "off", "bmc-nuc1", "--wait"]);

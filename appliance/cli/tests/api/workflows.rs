@@ -125,6 +125,10 @@ async fn a_deleted_workflow_and_a_slow_one_end_the_waiting() {
     assert!(slow.err.contains("error: workflow a has not ended after 1.0 s"), "{slow:?}");
     let mut child = place.spawn(&["workflow", "events", "a", "-f"]);
     prints(&mut child, "workflow a: new\n").await;
+    let error = json!({ "type": "BmcError", "status": "True", "message": "no response" });
+    let preparing = json!({ "state": "PREPARING", "conditions": [error] });
+    place.write_status(WORKFLOW, "a", preparing).await;
+    prints(&mut child, "workflow a: booting its machine (no response)\n").await;
     place.run(&["workflow", "delete", "a"]).await.good();
     let ended = end(child).await;
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));

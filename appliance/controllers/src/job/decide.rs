@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::bmc::{Job, Machine, PowerAction, RunStatus, Task, TaskSpec};
+use api::bmc::{BMC_ERROR, Job, Machine, PowerAction, RunStatus, Task, TaskSpec};
 use jiff::Timestamp;
 
 use crate::runtime::Requeue;
@@ -74,7 +74,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         let mut status = job.status.clone();
         status.start_time = status.start_time.or(Some(now));
         status.completion_time = Some(now);
-        status.conditions.retain(|condition| condition.kind != "Running");
+        status.conditions.retain(|it| it.kind != "Running" && it.kind != BMC_ERROR);
         status.set(kind, message);
         Decision { steps: vec![Step::Status(status)], requeue: Requeue::OnSignal }
     };
@@ -114,10 +114,25 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
             return end("Failed", format!("task {at}: {}", failed.message));
         }
         if !task.status.is("Completed") {
-            return Decision { steps: vec![], requeue: Requeue::OnSignal };
+            return runs(job, task);
         }
     }
     end("Completed", format!("{} task(s) done", observed.tasks.len()))
+}
+
+/// Returns the steps while a Task runs: the Job shows the same error of the BMC as the Task.
+fn runs(job: &Job, task: &Task) -> Decision {
+    let mut steps = Vec::new();
+    let error = task.status.bmc_error();
+    if error != job.status.bmc_error() {
+        let mut status = job.status.clone();
+        status.conditions.retain(|it| it.kind != BMC_ERROR);
+        if let Some(error) = error {
+            status.set(BMC_ERROR, error);
+        }
+        steps.push(Step::Status(status));
+    }
+    Decision { steps, requeue: Requeue::OnSignal }
 }
 
 /// Returns the steps for a Job that has ended. A Job without an owner is deleted after a day,
@@ -183,6 +198,7 @@ fn start(observed: &Observed, at: usize, now: Timestamp) -> Decision {
     steps.push(Step::CreateTask { at, spec: Box::new(spec) });
     let mut status = job.status.clone();
     status.start_time = status.start_time.or(Some(now));
+    status.conditions.retain(|it| it.kind != BMC_ERROR);
     status.set("Running", format!("task {at} of {}", job.spec.tasks.len()));
     steps.push(Step::Status(status));
     Decision { steps, requeue: Requeue::OnSignal }

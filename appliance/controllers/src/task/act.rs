@@ -41,6 +41,20 @@ impl Failure {
             Self::Unknown(_) | Self::StillOn => false,
         }
     }
+
+    /// Returns the error of the BMC or of its connection, as a sentence. Returns `None` if the BMC
+    /// responds, or if the box withheld the command.
+    pub fn cause(&self) -> Option<String> {
+        match self {
+            Self::Bmc(bmc::Error::NotConfirmed { source, .. }) => {
+                source.as_deref().map(|error| stdx::chain(error))
+            }
+            Self::Bmc(bmc::Error::Withheld { .. }) | Self::StillOn => None,
+            Self::NotConnected(_) | Self::Bmc(_) | Self::NotDone(_) | Self::Unknown(_) => {
+                Some(self.to_string())
+            }
+        }
+    }
 }
 
 impl std::fmt::Display for Failure {

@@ -111,6 +111,19 @@ pub fn after(failure: &Failure, age: Duration) -> Option<Duration> {
     (failure.is_transient() && age < LIMIT).then_some(RETRY)
 }
 
+/// Returns the message of a Task that ends with `failure` at this age. The limit of one attempt is
+/// not given for an unknown power state: the BMC did not respond in all attempts.
+pub fn end_message(failure: &Failure, age: Duration) -> String {
+    if !failure.is_transient() {
+        return failure.to_string();
+    }
+    let is_unknown =
+        matches!(failure, Failure::Bmc(bmc::Error::NotConfirmed { last: Power::Unknown, .. }));
+    let cause = failure.cause().filter(|_| is_unknown).unwrap_or_else(|| failure.to_string());
+    let millis = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    format!("not done after {}: {cause}", stdx::seconds(millis))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -118,7 +131,7 @@ mod tests {
     use api::bmc::{Action, BootDevice, BootDeviceConfig, OneTimeBootDevice, PowerAction};
     use bmc::{BootOverride, Power};
 
-    use super::{Failure, LIMIT, Plan, after, plan};
+    use super::{Failure, LIMIT, Plan, after, end_message, plan};
 
     #[test]
     fn every_action_has_a_plan_or_a_reason() {
@@ -157,5 +170,30 @@ mod tests {
         let failure = Failure::NotConnected("no secret".into());
         assert!(after(&failure, Duration::ZERO).is_some());
         assert_eq!(after(&failure, LIMIT), None);
+    }
+
+    #[test]
+    fn the_last_message_has_the_error_of_the_bmc_and_the_whole_time() {
+        let age = Duration::from_secs(614);
+        let silence = || bmc::Error::NoAnswer {
+            address: bmc::Address::ipmi("10.77.0.101"),
+            step: "Open Session",
+            after: Duration::from_millis(3500),
+        };
+        let unconfirmed = |last| {
+            let (want, after) = (Power::Off, Duration::from_secs(60));
+            let source = Some(Box::new(silence()));
+            Failure::Bmc(bmc::Error::NotConfirmed { want, last, after, source })
+        };
+        let message = "not done after 10 min 14 s: BMC 10.77.0.101:623 did not respond to Open \
+                       Session within 3.5 s: is it powered, connected and is IPMI over LAN \
+                       enabled?";
+        assert_eq!(end_message(&Failure::Bmc(silence()), age), message);
+        assert_eq!(end_message(&unconfirmed(Power::Unknown), age), message);
+        let still_on = end_message(&unconfirmed(Power::On), age);
+        let state =
+            "not done after 10 min 14 s: the power was not off within 60.0 s; last state: on";
+        assert!(still_on.starts_with(state), "{still_on}");
+        assert_eq!(end_message(&Failure::StillOn, age), Failure::StillOn.to_string());
     }
 }

@@ -3,7 +3,7 @@
 //! A BMC that was unreachable for minutes may respond long after the start of a Task, when the
 //! command is no longer wanted. Therefore the Job is read again right before each command. The
 //! command is recorded before it is sent: a Job that has switched its machine off must continue
-//! until the machine is on again.
+//! until the machine is on again. Errors of the BMC that may pass are shown in the Task's status.
 
 use api::bmc::{TASK, Task};
 use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
@@ -22,6 +22,17 @@ pub struct GuardedDriver<'a> {
 }
 
 impl GuardedDriver<'_> {
+    /// Shows an error that may pass in the status of the Task at once: the caller repeats the
+    /// request for a minute or more.
+    async fn shown<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        let error = result.as_ref().err().filter(|it| it.is_transient());
+        let error = error.map(|it| stdx::chain(it));
+        if let Some(error) = error {
+            self.tasks.show(self.task, &error).await;
+        }
+        result
+    }
+
     async fn permit(&self, action: PowerAction) -> Result<(), Error> {
         let withheld = |reason: String, may_pass| Error::Withheld { action, reason, may_pass };
         let is_permitted = self.write_down().await;
@@ -55,7 +66,7 @@ impl Driver for GuardedDriver<'_> {
     }
 
     fn power(&self) -> Pending<'_, Power> {
-        self.driver.power()
+        Box::pin(async move { self.shown(self.driver.power().await).await })
     }
 
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
@@ -63,7 +74,7 @@ impl Driver for GuardedDriver<'_> {
             if matches!(action, PowerAction::Off | PowerAction::Soft) {
                 self.permit(action).await?;
             }
-            self.driver.set_power(action).await
+            self.shown(self.driver.set_power(action).await).await
         })
     }
 

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use stdx::TestClock;
 
-use super::TaskReconciler;
+use super::{ShownErrors, TaskReconciler};
 use crate::ages::Ages;
 use crate::machine::Drivers;
 use crate::runtime::{Reconciler, Requeue};
@@ -63,6 +63,7 @@ impl World {
             drivers: Arc::new(One(self.fake.clone())),
             clock: Arc::new(self.clock.clone()),
             ages: Ages::default(),
+            shown: ShownErrors::default(),
         };
         reconciler.reconcile(&self.key).await.unwrap()
     }
@@ -237,10 +238,27 @@ async fn a_silent_controller_is_asked_again_until_patience_ends() {
     world.fake.set_mode(Mode::Failing(Failure::NoAnswer));
     world.once().await;
     assert!(matches!(world.once().await, Requeue::After(_)));
-    assert_eq!(world.conditions(), ["Running"]);
+    assert_eq!(world.conditions(), ["Running", "BmcError"]);
     world.clock.advance(SignedDuration::from_mins(11));
     world.once().await;
     assert_eq!(world.conditions(), ["Failed"]);
+    let message = "not done after 11 min 0 s: BMC fake:623 did not respond to a command";
+    assert!(world.message().starts_with(message), "{}", world.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_is_shown_at_once_and_removed_at_the_end() {
+    let world = World::new(json!({ "powerAction": "off" }), Power::On);
+    world.once().await;
+    world.fake.set_mode(Mode::Failing(Failure::NoAnswer));
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(world.conditions(), ["Running", "BmcError"]);
+        assert!(world.message().contains("did not respond to"), "{}", world.message());
+        world.fake.set_mode(Mode::Honest);
+    };
+    tokio::join!(world.once(), meanwhile);
+    assert_eq!(world.conditions(), ["Completed"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::bmc::{Action, BootDevice, Job, OneTimeBootDevice, PowerAction};
+use api::bmc::{Action, BMC_ERROR, BootDevice, Job, OneTimeBootDevice, PowerAction};
 use api::state::workflow::Event;
 use api::tinkerbell::{BootMode, JobStatus, NetbootToggle, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
@@ -134,7 +134,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     }
     match run_job(observed, &name, actions) {
         Progress::Due(decision) => decision,
-        Progress::Runs => Decision::rest(),
+        Progress::Runs => runs(observed, &name, now),
         Progress::Failed(why) => fail(format!("boot job {name}: {why}")),
         Progress::Completed => {
             let status = completed(&workflow.status, &name, now);
@@ -144,6 +144,31 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
             Decision { steps, requeue: None }
         }
     }
+}
+
+/// Returns the steps while a boot Job runs: a condition and an event show a new error of the BMC.
+pub fn runs(observed: &Observed, job: &str, now: Timestamp) -> Decision {
+    let status = &observed.workflow.status;
+    let error = observed.job(job).and_then(|job| job.status.bmc_error());
+    if error == status.bmc_error() {
+        return Decision::rest();
+    }
+    let steps = match error {
+        Some(error) => {
+            let status = with_condition(status, BMC_ERROR, true, "BmcError", error, now);
+            let tell = Step::Tell { reason: "BmcError", message: error.to_owned(), warning: true };
+            vec![Step::Status(Box::new(status)), tell]
+        }
+        None => vec![Step::Status(Box::new(without_error(status)))],
+    };
+    Decision { steps, requeue: None }
+}
+
+/// Returns the status without an error of the BMC, which a boot Job no longer has.
+pub fn without_error(status: &WorkflowStatus) -> WorkflowStatus {
+    let mut status = status.clone();
+    status.conditions.retain(|it| it.kind != BMC_ERROR);
+    status
 }
 
 /// Ends the run after the last action: forbids network boot, then runs the Job after the run.
@@ -234,6 +259,7 @@ fn with_step_condition(
 /// Returns the status with the completed Job recorded.
 pub fn completed(status: &WorkflowStatus, name: &str, now: Timestamp) -> WorkflowStatus {
     let message = format!("job {name} complete");
+    let status = &without_error(status);
     let mut status = with_condition(status, "BootJobComplete", true, "Complete", &message, now);
     status.boot_options.jobs.entry(name.to_owned()).or_default().complete = true;
     status

@@ -236,7 +236,7 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
         {
             call_off(workflow, last)
         }
-        Progress::Runs => Decision::rest(),
+        Progress::Runs => boot::runs(observed, last, now),
         Progress::Completed => {
             let status = boot::completed(&workflow.status, last, now);
             Decision { steps: vec![Step::Status(Box::new(status))], requeue: None }
@@ -260,7 +260,7 @@ fn is_back(observed: &Observed, job: &str) -> bool {
 
 /// Deletes a boot Job. Its Tasks then end without another command.
 fn call_off(workflow: &Workflow, job: &str) -> Decision {
-    let mut status = workflow.status.clone();
+    let mut status = boot::without_error(&workflow.status);
     status.boot_options.jobs.remove(job);
     let message = format!("agent {} is back: its machine is not booted again", status.agent_id);
     let steps = vec![

@@ -279,6 +279,31 @@ async fn a_second_workflow_waits_for_the_machine() {
 }
 
 #[tokio::test]
+async fn an_error_of_the_bmc_is_shown_once_during_the_boot() {
+    let world = World::new(netboot());
+    world.settle().await;
+    let error = "BMC 10.77.0.101:623 did not respond";
+    for running in ["task 0 of 3", "task 1 of 3"] {
+        let mut job = world.memory.peek(JOB, "netboot-wf").unwrap();
+        job["status"] = json!({ "conditions": [
+            { "type": "Running", "status": "True", "message": running },
+            { "type": "BmcError", "status": "True", "message": error },
+        ] });
+        world.memory.update_status(JOB, job).await.unwrap();
+        world.settle().await;
+    }
+    assert_eq!(world.state(), "PREPARING");
+    assert_eq!(world.condition("BmcError")["message"], error);
+    let events = world.memory.happenings.lock().unwrap().clone();
+    let errors = events.iter().filter(|it| it.reason == "BmcError" && it.message == error);
+    assert_eq!(errors.count(), 1, "{events:?}");
+    world.end_job("netboot-wf", "Completed").await;
+    world.settle().await;
+    assert_eq!(world.state(), "PENDING");
+    assert!(!world.has_condition("BmcError"));
+}
+
+#[tokio::test]
 async fn hardware_without_a_bmc_is_told_so() {
     let world = World::new(netboot());
     let mut hardware = world.memory.peek(HARDWARE, "nuc1").unwrap();

@@ -30,7 +30,9 @@ impl Trouble {
         if !self.why.is_empty() {
             text.push_str(&format!(": {}", self.why));
         }
-        text.push('.');
+        if !text.ends_with('?') {
+            text.push('.');
+        }
         if !self.now.is_empty() {
             text.push_str(&format!(" {}.", self.now));
         }

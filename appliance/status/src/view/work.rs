@@ -105,6 +105,15 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
             code: "NotRendered".into(),
         });
     }
+    if let (State::Preparing | State::Pending, Some(error)) = (status.state, status.bmc_error()) {
+        return Some(Trouble {
+            what: "The boot is delayed".into(),
+            on: workflow.spec.hardware_ref.as_str().into(),
+            why: phrase(error).into(),
+            now: "Check the BMC; the box retries automatically".into(),
+            code: "BmcError".into(),
+        });
+    }
     if !matches!(status.state, State::Failed | State::Timeout) {
         return None;
     }

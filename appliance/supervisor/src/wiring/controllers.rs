@@ -8,7 +8,7 @@ use ::controllers::ages::Ages;
 use ::controllers::job::JobReconciler;
 use ::controllers::machine::{MachineReconciler, Refusals};
 use ::controllers::runtime::{Controller, Reconciler, Signals};
-use ::controllers::task::TaskReconciler;
+use ::controllers::task::{ShownErrors, TaskReconciler};
 use ::controllers::workflow::{Timeouts, WorkflowReconciler};
 use anyhow::Context as _;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
@@ -64,6 +64,7 @@ impl Wiring {
             drivers: drivers.clone(),
             clock: Arc::clone(&clock),
             ages: Ages::default(),
+            shown: ShownErrors::default(),
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };

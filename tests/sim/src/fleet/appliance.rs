@@ -11,7 +11,7 @@ use controllers::enrollment::{Enrollment, ReportInbox};
 use controllers::job::JobReconciler;
 use controllers::machine::{MachineReconciler, Refusals};
 use controllers::runtime::{Controller, Reconciler, Signals};
-use controllers::task::TaskReconciler;
+use controllers::task::{ShownErrors, TaskReconciler};
 use controllers::workflow::{Timeouts, WorkflowReconciler};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
@@ -192,6 +192,7 @@ impl Appliance {
             drivers: drivers.clone(),
             clock: Arc::clone(&clock),
             ages: Ages::default(),
+            shown: ShownErrors::default(),
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::bmc::{JOB, Job, MACHINE, TASK, Task};
 use api::tinkerbell::{HARDWARE, Hardware};
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
@@ -31,8 +32,9 @@ pub struct Arguments {
     #[arg(short, long)]
     wait: bool,
 
-    /// Stop waiting after this time, such as 90s, 5m or 1h; the BMC Job continues
+    /// Stop waiting after this time, such as 90s or 5m ("status": 30s); the BMC Job continues
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    #[arg(default_value_if("action", "status", "30s"))]
     timeout: Duration,
 }
 
@@ -53,15 +55,8 @@ enum Action {
 }
 
 impl Action {
-    fn word(self) -> &'static str {
-        match self {
-            Action::On => "on",
-            Action::Off => "off",
-            Action::Cycle => "cycle",
-            Action::Reset => "reset",
-            Action::Soft => "soft",
-            Action::Status => "status",
-        }
+    fn word(self) -> String {
+        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
     }
 }
 
@@ -173,14 +168,18 @@ async fn until_end(
         let gone = || failed("was canceled", "its Job was deleted".to_owned());
         let object = object.ok_or_else(gone)?;
         let job: Job = serde_json::from_value(object.clone()).unwrap_or_default();
-        if let Some(condition) = job.status.condition("Failed").filter(|it| it.status == "True") {
-            return Err(failed("failed", status::plain(&condition.message)));
+        let current = |kind| job.status.condition(kind).filter(|it| it.status == "True");
+        let message = |kind| current(kind).map(|it| it.message.as_str());
+        let error = job.status.bmc_error();
+        if let Some(why) = message("Failed").or(error.filter(|_| action == Action::Status)) {
+            return Err(failed("failed", status::plain(why)));
         }
         if job.status.is("Completed") {
             return Ok(object);
         }
-        if let Some(running) = job.status.condition("Running") {
-            bar.note(&format!("{what}: {}", status::plain(&running.message)));
+        let waits = message("Running").filter(|it| it.starts_with("waiting"));
+        if let Some(why) = error.or(waits) {
+            bar.note(&format!("{what}: {}", status::plain(why)));
         }
     }
 }

@@ -169,11 +169,12 @@ impl View<'_> {
     }
 }
 
-/// Returns name and id of the running action; empty texts if no action runs.
+/// Returns name and id of the running action; if no action runs, the error of the BMC, if any.
 fn running(workflow: &Workflow) -> (String, String) {
     let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let running = actions.find(|action| action.state == ActionState::Running);
-    running.map(|action| (plain(&action.name), action.id.clone())).unwrap_or_default()
+    let error = workflow.status.bmc_error().map(|it| (format!("({})", plain(it)), String::new()));
+    running.map(|it| (plain(&it.name), it.id.clone())).or(error).unwrap_or_default()
 }
 
 /// Returns the time from the workflow's creation to the end of its last action, as text.

@@ -68,6 +68,24 @@ fn one_after_another() {
 }
 
 #[test]
+fn a_job_shows_the_error_of_its_running_task() {
+    let failing = || task("u1", Some("BmcError"));
+    assert_eq!(check(true, vec![failing()]), "BmcError");
+    let tasks = |tasks: Vec<Option<Task>>| {
+        let mut job = job(tasks.len());
+        job.status.set("BmcError", "because");
+        let ended_for = Duration::ZERO;
+        let machine = Some(Machine::default());
+        decide(&Observed { job, machine, tasks, wanted: true, ended_for }, NOW).steps
+    };
+    assert_eq!(tasks(vec![failing()]), [], "the error is not new");
+    for steps in [tasks(vec![task("u1", None)]), tasks(vec![task("u1", Some("Completed"))])] {
+        let [Step::Status(status)] = &steps[..] else { panic!("{steps:?}") };
+        assert_eq!(status.bmc_error(), None);
+    }
+}
+
+#[test]
 fn a_job_nobody_wants_any_more_does_nothing() {
     let observed = Observed {
         job: job(1),

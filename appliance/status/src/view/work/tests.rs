@@ -37,6 +37,16 @@ fn a_running_one_says_its_action() {
     assert_eq!(work.since.unwrap().to_string(), "2026-11-23T14:00:00Z");
 }
 
+#[test]
+fn a_boot_says_why_it_is_delayed() {
+    let error =
+        json!({ "type": "BmcError", "status": "True", "message": "no response: is it on?" });
+    let said = sentence(json!({ "state": "PREPARING", "conditions": [error] }));
+    let want = "The boot is delayed on nuc-07: no response: is it on? \
+                Check the BMC; the box retries automatically.";
+    assert_eq!(said, want);
+}
+
 fn ended(reason: &str) -> Value {
     json!({
         "time": "2026-11-23T14:02:00Z", "reason": reason, "message": "it ended",
