@@ -21,7 +21,7 @@ try {
   await look("claim");
   const wrong = code === "000000" ? "000001" : "000000";
   await fill(wrong, "correct horse", "correct horse");
-  check((await page.textContent("[role=alert]")).includes("19 more"), "a wrong code is counted");
+  check((await page.textContent("[role=alert]")).includes("this address: 19"), "a wrong code is counted");
   await look("claim-wrong");
   await page.goto(`${url}/S/${code.toLowerCase()}`);
   check((await page.inputValue("#code")) === code, "the link brings the code");
