@@ -21,7 +21,8 @@ try {
   await look("claim");
   const wrong = code === "000000" ? "000001" : "000000";
   await fill(wrong, "correct horse", "correct horse");
-  check((await page.textContent("[role=alert]")).includes("this address: 19"), "a wrong code is counted");
+  const said = await page.textContent("[role=alert]");
+  check(said.includes("this address: 19"), "a wrong code is counted");
   await look("claim-wrong");
   await page.goto(`${url}/S/${code.toLowerCase()}`);
   check((await page.inputValue("#code")) === code, "the link brings the code");
@@ -49,7 +50,7 @@ try {
   await look("login");
   await page.fill("#passphrase", "wrong horse");
   await page.click("main button");
-  check((await page.textContent("[role=alert]")).includes("not the passphrase"), "no other one");
+  check((await page.textContent("[role=alert]")).includes("Wrong passphrase"), "no other one");
   await page.fill("#passphrase", "correct horse");
   await page.click("main button");
   await page.waitForURL(`${url}/`);
