@@ -1,5 +1,5 @@
-//! Backups: reading any file ends, in bounded memory, and gives the same result twice. A recipient
-//! that can be parsed is written as the same text.
+//! Backups: reading any file ends, in bounded memory, and gives the same result twice. A public
+//! key that can be parsed is written as the same text.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! A NUC's BMC: OpenIPMI's `ipmi_sim`, one process each, at `10.77.0.(100+N)` port 623.
 //!
-//! It supports IPMI 2.0 with cipher suites 0 to 14 (so 3, but not 17) and does not control QEMU
-//! itself: for chassis commands it runs `rack-chassis`, which sends them to the rack.
+//! `ipmi_sim` supports IPMI 2.0 with cipher suites 0 to 14, so 3 but not 17, and does not control
+//! QEMU: for chassis commands `ipmi_sim` runs `rack-chassis`, which sends them to the rack.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -5,9 +5,9 @@
 //! changed, its disk is full, and name servers and BMCs do not answer.
 //!
 //! Faults of the box and actions of owners are derived from the seed. The order of two events at
-//! the same instant is not: `tokio::select!` and `HashMap` use their own randomness. So the delays
-//! of single messages differ, and also the state of a machine at the time of a fault. The same seed
-//! gives the same faults, not the same run.
+//! the same instant does not follow from the seed: `tokio::select!` and `HashMap` use their own
+//! randomness. So the delays of single messages differ, and also the state of a machine at the time
+//! of a fault. The same seed gives the same faults, not the same run.
 //!
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
 //! [`direct()`] for a test that waits for a condition and then acts. Inside: `appliance` is the box

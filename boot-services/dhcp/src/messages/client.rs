@@ -104,9 +104,9 @@ fn has_raspberry_pi_mark(machine_id: &[u8]) -> bool {
 ///
 /// Smee sends a binary by TFTP to user class `iPXE`, and a script only to user class `Tinkerbell`
 /// (its own build). For a stock iPXE that would be a loop: the binary is a stock iPXE too, sends
-/// identical requests, and would get the binary again. Every iPXE with HTTP can run the script, so
-/// it gets the script at once. An iPXE without HTTP has option 175 without the HTTP feature. Such
-/// an iPXE counts as a PXE client and gets the box's loader, which has HTTP.
+/// identical requests, and would get the binary again. Every iPXE with HTTP can run the script, and
+/// gets the script at once. An iPXE without HTTP has option 175 without the HTTP feature. Such an
+/// iPXE counts as a PXE client and gets the box's loader, which has HTTP.
 fn speaks_ipxe(options: &Options) -> bool {
     let class = options.get(code::USER_CLASS).is_some_and(|value| {
         user_classes(value).any(|class| class == b"iPXE" || class == b"Tinkerbell")

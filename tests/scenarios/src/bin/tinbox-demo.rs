@@ -64,7 +64,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
                owner";
     let user_data = "#cloud-config\n\
         runcmd:\n\
-        - \"echo hello from $(hostname), told by the box >/dev/ttyS0\"\n\
+        - \"echo hello from $(hostname), configured by the box >/dev/ttyS0\"\n\
         phone_home:\n\
         \x20 url: http://10.77.0.1:7080/phone-home\n\
         \x20 post: [instance_id, hostname, fqdn, pub_key_ed25519]\n\
