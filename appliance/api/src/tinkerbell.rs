@@ -25,7 +25,7 @@ pub use rule_set::{
 pub use workflow::{
     ActionState, ActionStatus, BootMode, BootOptions, BootOptionsStatus, Condition, CurrentState,
     Custom, JobStatus, Namespaces, NetbootToggle, State, TaskStatus, Template, TemplateSpec,
-    TemplateStatus, Workflow, WorkflowSpec, WorkflowStatus,
+    TemplateStatus, WAITING, Workflow, WorkflowSpec, WorkflowStatus,
 };
 
 use crate::meta::Resource;

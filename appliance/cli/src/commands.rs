@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::client::{Client, Path};
 use crate::error::Error;
 use crate::find::find;
-use crate::output::Printer;
+use crate::output::{Format, Printer, brief};
 
 /// Connection and settings that every command uses.
 pub struct Context {
@@ -46,6 +46,15 @@ impl Context {
     /// Finds the object that `text` names.
     async fn find(&self, resource: Resource, text: &str) -> Result<Value, Error> {
         find(&self.client, resource, &self.namespace, text).await
+    }
+
+    /// Prints the object that `text` names. The default format omits what only programs read.
+    async fn show(&self, resource: Resource, text: &str) -> Result<(), Error> {
+        let object = self.find(resource, text).await?;
+        match self.printer.format {
+            Format::Table => self.printer.object(&brief(object)),
+            _ => self.printer.object(&object),
+        }
     }
 
     /// Returns the API path of an object in the namespace.

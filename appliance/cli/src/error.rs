@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use api::meta::Resource;
 
@@ -10,6 +11,9 @@ pub enum Error {
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
+    /// The value of an argument is not valid; the hint names valid values.
+    #[error("{why}")]
+    Argument { why: String, hint: String },
     /// No kubeconfig exists in the usual places. Holds their paths.
     #[error("found no kubeconfig: looked for {0}")]
     NoKubeconfig(String),
@@ -69,13 +73,13 @@ pub enum Error {
         why: String,
     },
     /// No object has this name.
-    #[error("found no {} {text:?} in namespace {namespace}", noun(.resource))]
+    #[error("found no {} {text:?}{}", noun(.resource), place(.namespace))]
     Unknown {
         /// Kind that was looked for.
         resource: Resource,
         /// Name that was given.
         text: String,
-        /// Namespace that was searched.
+        /// Namespace that was searched; empty for a kind without namespaces.
         namespace: String,
     },
     /// Several objects match this name.
@@ -167,6 +171,12 @@ pub enum ReachFailure {
 }
 
 impl Error {
+    /// Creates the error of a wait for `what` that ended after `limit`.
+    pub fn too_late(what: String, limit: Duration) -> Self {
+        let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        Error::TooLate { what, after: stdx::seconds(millis) }
+    }
+
     /// Returns advice for the user; `None` if there is none. `program` is the name of this program
     /// in the advice, `tinbox` or `tink`.
     pub fn hint(&self, program: &str) -> Option<String> {
@@ -181,7 +191,7 @@ impl Error {
                 "copy admin.kubeconfig from the box's state directory again".to_owned()
             }
             Error::Reach { trouble, server, .. } => trouble.hint(server),
-            Error::Refused { hint: Some(hint), .. } => hint.clone(),
+            Error::Refused { hint: Some(hint), .. } | Error::Argument { hint, .. } => hint.clone(),
             // The box's own services name what is missing; the hint is for kinds and namespaces.
             Error::Refused { code: 404, message, .. } if !is_of_kinds(message) => return None,
             Error::Refused { code, reason, .. } => refused(*code, reason)?.to_owned(),
@@ -195,9 +205,10 @@ impl Error {
             Error::Ambiguous { .. } => "use the id or the full name of the object".to_owned(),
             Error::Unable { hint, .. } => (*hint).to_owned(),
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
-            Error::TooLate { .. } => {
-                "run the command again to wait longer, or set --timeout".into()
-            }
+            Error::TooLate { what, .. } => match what.strip_prefix("workflow ") {
+                Some(name) => format!("`{program} workflow events {name} --follow` waits longer"),
+                None => "run the command again to wait longer, or set --timeout".to_owned(),
+            },
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
             Error::Untrusted { .. } => {
                 "compare the pin with the box's screen; if the screen shows another pin, another \
@@ -218,6 +229,7 @@ impl Error {
             Error::Untrusted { .. } => 5,
             Error::Interrupted => 130,
             Error::Usage(_)
+            | Error::Argument { .. }
             | Error::Write { .. }
             | Error::NoKubeconfig(_)
             | Error::Kubeconfig { .. }
@@ -227,12 +239,7 @@ impl Error {
             | Error::Answer { .. }
             | Error::Output(_) => 2,
             Error::Refused { code: 401 | 403, .. } => 2,
-            Error::Refused { .. }
-            | Error::Unknown { .. }
-            | Error::Ambiguous { .. }
-            | Error::Unable { .. }
-            | Error::Failed { .. }
-            | Error::TooLate { .. } => 1,
+            _ => 1,
         }
     }
 
@@ -315,10 +322,14 @@ fn noun(resource: &Resource) -> String {
     }
 }
 
+fn place(namespace: &str) -> String {
+    if namespace.is_empty() { String::new() } else { format!(" in namespace {namespace}") }
+}
+
 /// Returns the command that lists the objects of a kind.
 fn command(resource: &Resource) -> String {
     match resource.kind {
-        "Template" | "Workflow" => resource.kind.to_lowercase(),
+        "Network" | "Template" | "Workflow" => resource.kind.to_lowercase(),
         _ => "hardware".to_owned(),
     }
 }

@@ -36,11 +36,9 @@ pub fn find(given: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Er
     if let Some(path) = given {
         return Ok(path);
     }
-    let places: Vec<PathBuf> = home
-        .map(|home| home.join(".tinbox/admin.kubeconfig"))
-        .into_iter()
-        .chain([PathBuf::from("/var/lib/tinbox/admin.kubeconfig")])
-        .collect();
+    let own = home.map(|home| home.join(".tinbox/admin.kubeconfig"));
+    let places = own.into_iter().chain(["/var/lib/tinbox/admin.kubeconfig".into()]);
+    let places: Vec<PathBuf> = places.collect();
     if let Some(path) = places.iter().find(|path| path.exists()) {
         return Ok(path.clone());
     }

@@ -14,6 +14,7 @@ use status::words::Tone;
 use crate::error::Error;
 
 pub use bar::Bar;
+pub use document::brief;
 #[cfg(test)]
 pub use document::yaml;
 pub use table::{Cell, Table, line};
@@ -62,9 +63,7 @@ impl Printer {
     pub fn done(&self, object: &Value, what: &str) -> Result<(), Error> {
         match self.format {
             Format::Table => self.line(&format!("{} {what}", document::name(object))),
-            Format::Name => self.line(&document::name(object)),
-            Format::Json => self.line(&document::json(object)),
-            Format::Yaml => self.line(&document::yaml(object)),
+            _ => self.object(object),
         }
     }
 

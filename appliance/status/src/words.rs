@@ -1,6 +1,6 @@
 //! States as words, each with a tone. Each interface chooses the color or shape of a tone.
 
-use api::tinkerbell::{ActionState, State};
+use api::tinkerbell::{ActionState, State, WorkflowStatus};
 use serde::{Deserialize, Serialize};
 
 /// Kind of a state, from which an interface chooses a color.
@@ -73,6 +73,15 @@ pub fn workflow(state: State) -> Word {
         State::Success => word("succeeded", Tone::Good),
         State::Failed => word("failed", Tone::Bad),
         State::Timeout => word("timed out", Tone::Bad),
+    }
+}
+
+/// Returns text and tone of a workflow's state. A queued workflow names the workflow ahead of it.
+pub fn progress(status: &WorkflowStatus) -> (String, Tone) {
+    let word = workflow(status.state);
+    match status.queued() {
+        Some(queued) => (crate::plain(queued), Tone::Waiting),
+        None => (word.text.to_owned(), word.tone),
     }
 }
 

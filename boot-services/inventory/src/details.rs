@@ -5,7 +5,7 @@ use std::path::Path;
 use agent_rpc::{Disk, Interface, Inventory};
 use imaging::select::describe;
 
-use super::{PARTS_MAX, bounded, efi, folders, name, nvme, read, smart, smbios, tpm};
+use super::{PARTS_MAX, bounded, efi, folders, is_nic, name, nvme, read, smart, smbios, tpm};
 
 /// Maximum bytes read of the SMBIOS table. Tables of real boards are much smaller.
 const TABLE_MAX: u64 = 256 << 10;
@@ -63,7 +63,8 @@ fn disk(root: &Path, path: &Path) -> Option<Disk> {
         health,
         transport: transport.to_owned(),
         bytes: disk.size,
-        rotational: disk.rotational,
+        // The kernel reports 1 for a virtio disk, which does not state how it stores data.
+        rotational: disk.rotational && transport != "virtio",
         model: bounded(&disk.model),
         serial: bounded(&disk.serial),
         wwn: bounded(&disk.wwn),
@@ -88,8 +89,7 @@ fn transport(name: &str, path: &Path) -> &'static str {
 }
 
 fn interface(path: &Path) -> Option<Interface> {
-    // ARPHRD_ETHER: excludes loopback and tunnels.
-    if read(&path.join("type"))? != "1" {
+    if !is_nic(path) {
         return None;
     }
     let driver = std::fs::read_link(path.join("device/driver")).ok();
@@ -105,73 +105,4 @@ fn interface(path: &Path) -> Option<Interface> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-    use std::path::Path;
-
-    use super::inventory;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    #[test]
-    fn a_machine_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        write(root, "sys/class/dmi/id/product_uuid", "4C4C4544-0042-3510-8051-B2C04F4E3032\n");
-        for (path, text) in [
-            ("nvme0n1/size", "1000215216"),
-            ("nvme0n1/device/model", "Samsung SSD 970 EVO  \n"),
-            ("nvme0n1/device/serial", "S4EV1\n"),
-            ("nvme0n1/queue/rotational", "0"),
-            ("nvme0n1/wwid", "eui.0025385a91b0e2a1"),
-            ("loop0/size", "8"),
-            ("sr0/size", "8"),
-        ] {
-            write(root, &format!("sys/block/{path}"), text);
-        }
-        let disk = root.join("sys/devices/pci0000:00/ata1/host0/block/sda");
-        std::fs::create_dir_all(&disk).unwrap();
-        std::fs::write(disk.join("size"), "16").unwrap();
-        symlink(&disk, root.join("sys/block/sda")).unwrap();
-        for (path, text) in [
-            ("eth0/type", "1"),
-            ("eth0/address", "52:54:00:77:00:01"),
-            ("eth0/speed", "2500"),
-            ("eth0/carrier", "1"),
-            ("eth1/type", "1"),
-            ("eth1/speed", "-1"),
-            ("lo/type", "772"),
-        ] {
-            write(root, &format!("sys/class/net/{path}"), text);
-        }
-        std::fs::create_dir_all(root.join("sys/class/net/eth0/device")).unwrap();
-        symlink("../drivers/igc", root.join("sys/class/net/eth0/device/driver")).unwrap();
-        write(root, "sys/class/tpm/tpm0/tpm_version_major", "2\n");
-        std::fs::create_dir_all(root.join("sys/class/mei/mei0")).unwrap();
-
-        let found = inventory(root);
-        assert_eq!(found.uuid, "4c4c4544-0042-3510-8051-b2c04f4e3032");
-        let disks: Vec<_> =
-            found.disks.iter().map(|it| (it.name.as_str(), it.transport.as_str())).collect();
-        assert_eq!(disks, [("nvme0n1", "nvme"), ("sda", "sata")]);
-        assert_eq!(
-            (found.disks[0].serial.as_str(), found.disks[0].bytes),
-            ("S4EV1", 512_110_190_592)
-        );
-        let [first, second] = &found.interfaces[..] else { panic!("{:?}", found.interfaces) };
-        assert_eq!((first.driver.as_str(), first.speed, first.carrier), ("igc", 2500, true));
-        assert_eq!((second.speed, second.carrier), (0, false));
-        assert_eq!(found.tpm.unwrap().version, "2.0");
-        assert!(found.management_engine && found.efi.is_none() && found.memory.is_empty());
-    }
-
-    #[test]
-    fn a_machine_that_tells_nothing_has_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(inventory(folder.path()), agent_rpc::Inventory::default());
-    }
-}
+mod tests;

@@ -201,10 +201,16 @@ fn block(path: &Path) -> Option<Block> {
     })
 }
 
+/// Returns true for an Ethernet NIC. A virtual interface, such as `bond0` or `dummy0`, has no
+/// device in sysfs, and its MAC address may be that of another machine.
+fn is_nic(path: &Path) -> bool {
+    // ARPHRD_ETHER: excludes loopback and tunnels.
+    read(&path.join("type")).as_deref() == Some("1") && path.join("device").exists()
+}
+
 fn network(path: &Path) -> Option<Network> {
     let name = name(path)?;
-    // ARPHRD_ETHER: excludes loopback and tunnels.
-    if read(&path.join("type"))? != "1" {
+    if !is_nic(path) {
         return None;
     }
     let speed = read(&path.join("speed")).filter(|speed| !speed.starts_with('-'));
@@ -243,13 +249,25 @@ fn gpus(pci: &[Pci]) -> Vec<Gpu> {
 mod tests {
     use agent_rpc::Pci;
 
-    use super::{TEXT_BYTES, boot_id, bounded, cpu, gpus, inventory, memory, size};
+    use super::{TEXT_BYTES, boot_id, bounded, cpu, gpus, inventory, memory, network, size};
 
     #[test]
     fn displays_are_told_apart() {
         let device = |class: &str| Pci { class: Some(class.to_owned()), ..Pci::default() };
         let found = gpus(&[device("0x030000"), device("0x020000"), Pci::default()]);
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn a_virtual_interface_is_not_a_nic() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["eth0", "bond0"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join("type"), "1\n").unwrap();
+        }
+        std::fs::create_dir(folder.path().join("eth0/device")).unwrap();
+        assert_eq!(network(&folder.path().join("eth0")).unwrap().name.as_deref(), Some("eth0"));
+        assert!(network(&folder.path().join("bond0")).is_none());
     }
 
     #[test]

@@ -93,6 +93,8 @@ fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(KeyChange, Instant)>
         }
     }
     tracing::debug!(path = %path.display(), "an input device was removed");
+    // After `Lost`, a device of the same name is another device.
+    drop(device);
     let _ = to.blocking_send((KeyChange::Lost, Instant::now()));
 }
 

@@ -278,6 +278,12 @@ impl HardwareSpec {
         self.interfaces.iter().filter_map(|interface| interface.dhcp.as_ref()?.mac)
     }
 
+    /// Returns true if an interface may boot from the network without a workflow.
+    pub fn may_netboot(&self) -> bool {
+        let mut netboots = self.interfaces.iter().filter_map(|it| it.netboot.as_ref());
+        netboots.any(|netboot| netboot.allow_pxe == Some(true))
+    }
+
     /// Returns the reserved addresses, in the order of the interfaces, without invalid addresses.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.interfaces

@@ -195,11 +195,20 @@ pub struct WorkflowStatus {
     pub chosen_disks: Vec<ChosenDisk>,
 }
 
+/// Type of the condition of a Workflow that waits for another Workflow on its machine.
+pub const WAITING: &str = "Waiting";
+
 impl WorkflowStatus {
     /// Returns the error of the machine's BMC during a boot; `None` without an error.
     pub fn bmc_error(&self) -> Option<&str> {
         let shown = self.conditions.iter().find(|it| it.kind == BMC_ERROR);
         shown.map(|it| it.message.as_str())
+    }
+
+    /// Returns the message of the condition [`WAITING`]; `None` without it or after the end.
+    pub fn queued(&self) -> Option<&str> {
+        let condition = self.conditions.iter().find(|it| it.kind == WAITING)?;
+        (!self.state.ended()).then_some(condition.message.as_str())
     }
 }
 

@@ -201,9 +201,8 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
     };
     bar.clear();
     file.finish()?;
-    let size = stdx::bytes(bytes);
-    context.printer.line(&format!("{} is written, {size}", out.display()))?;
     let shown = out.display();
+    context.printer.line(&format!("{shown} is written, {}", stdx::bytes(bytes)))?;
     match plain {
         true => context.printer.note("a backup without secrets cannot restore a box"),
         false => context.printer.note(&format!("next: tinbox backup verify {shown}")),

@@ -132,10 +132,7 @@ async fn ensure_binding(context: &Context, role: Role, account: &str) -> Result<
     }
     let path = Path::object(CLUSTER_ROLE_BINDING, "", &name);
     let live = context.client.get(&path).await?;
-    let same = |pointer: &str| {
-        let of = |object: &Value| object.pointer(pointer).cloned();
-        of(&live) == of(&object)
-    };
+    let same = |pointer: &str| live.pointer(pointer) == object.pointer(pointer);
     if same("/roleRef/name") && same("/subjects/0/name") && same("/subjects/0/namespace") {
         return Ok(());
     }
@@ -189,15 +186,8 @@ fn kubeconfig(user: &User<'_>, authorities: &[CertificateDer<'_>]) -> Result<Val
 
 fn pem(certificate: &[u8]) -> String {
     let text = STANDARD.encode(certificate);
-    let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    for (at, character) in text.chars().enumerate() {
-        if at > 0 && at % PEM_LINE == 0 {
-            pem.push('\n');
-        }
-        pem.push(character);
-    }
-    pem.push_str("\n-----END CERTIFICATE-----\n");
-    pem
+    let lines: Vec<_> = text.as_bytes().chunks(PEM_LINE).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
 #[cfg(test)]

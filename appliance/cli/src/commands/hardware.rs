@@ -50,9 +50,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             let items = context.list(HARDWARE).await?;
             context.printer.objects(items, table)
         }
-        Command::Get { machine } => {
-            context.printer.object(&context.find(HARDWARE, &machine).await?)
-        }
+        Command::Get { machine } => context.show(HARDWARE, &machine).await,
         Command::Delete { machines } => context.delete(HARDWARE, &machines).await,
     }
 }
@@ -72,15 +70,12 @@ fn table(items: &[Value], now: Timestamp) -> Table {
         let spec = serde_json::from_value::<Hardware>(item.clone()).unwrap_or_default().spec;
         let mac = spec.macs().next().map(|mac| mac.to_string()).unwrap_or_default();
         let address = spec.addresses().next().map(|it| it.to_string()).unwrap_or_default();
-        let allowed = spec.interfaces.iter().any(|interface| {
-            interface.netboot.as_ref().is_some_and(|netboot| netboot.allow_pxe == Some(true))
-        });
         let bmc = spec.bmc_ref.as_ref().map(|it| it.name.clone()).unwrap_or_default();
         table.row([
             Cell::from(name_of(item)),
             mac.into(),
             address.into(),
-            if allowed { "yes" } else { "no" }.into(),
+            if spec.may_netboot() { "yes" } else { "no" }.into(),
             dash(bmc).into(),
             dash(spec.agent_id().unwrap_or_default()).into(),
             age(item, now).into(),

@@ -125,9 +125,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             render(context, &shown, &text, &hardware).await
         }
         Command::List => context.printer.objects(context.list(TEMPLATE).await?, table),
-        Command::Get { template } => {
-            context.printer.object(&context.find(TEMPLATE, &template).await?)
-        }
+        Command::Get { template } => context.show(TEMPLATE, &template).await,
         Command::Delete { templates } => context.delete(TEMPLATE, &templates).await,
     }
 }
@@ -138,6 +136,9 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 /// The template has mistakes; all are reported with their lines.
 pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     let text = document(file, &manifest::read(file)?);
+    if text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#')) {
+        return Err(content(file, "the template is empty: version, name and tasks are missing"));
+    }
     ::template::check(&text).map_err(|error| content(file, &error.to_string()))?;
     let api::document::Lint { mistakes, unknown, unread } = api::document::lint(&text);
     let found: Vec<String> = mistakes.into_iter().chain(unknown).collect();

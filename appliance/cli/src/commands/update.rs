@@ -114,8 +114,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             restart.wait
         }
         Command::Rollback(restart) => {
-            let path = Path::rollback();
-            context.client.post(&path, query(&restart), &json!({})).await?;
+            context.client.post(&Path::rollback(), query(&restart), &json!({})).await?;
             restart.wait
         }
     };
@@ -191,11 +190,7 @@ async fn until_end(
             _ => say(&mut bar, &mut last_line, line(update)),
         }
         if began.elapsed() > limit {
-            let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-            return Err(Error::TooLate {
-                what: format!("the update to {}", update.version),
-                after,
-            });
+            return Err(Error::too_late(format!("the update to {}", update.version), limit));
         }
         sleep(POLL).await;
         report = match self::report(context).await {

@@ -113,9 +113,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             notes(&list).iter().for_each(|note| context.printer.note(note));
             Ok(())
         }
-        Command::Get { workflow } => {
-            context.printer.object(&context.find(WORKFLOW, &workflow).await?)
-        }
+        Command::Get { workflow } => context.show(WORKFLOW, &workflow).await,
         Command::Events { workflow, follow, timeout } => {
             let object = context.find(WORKFLOW, &workflow).await?;
             if follow {
@@ -146,6 +144,7 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     let mut table = Table::new(&["NAME", "STATE", "TEMPLATE", "HARDWARE", "ACTION", "AGE", "ID"]);
     for item in items {
         let workflow = typed(item).unwrap_or_default();
+        let (state, tone) = status::words::progress(&workflow.status);
         let current = workflow.status.current_state.as_ref();
         let mut action = current.map(|it| plain(&it.action_name)).unwrap_or_default();
         if rows::waiting(&workflow).is_some() {
@@ -153,7 +152,7 @@ fn table(items: &[Value], now: Timestamp) -> Table {
         }
         table.row([
             Cell::from(name_of(item)),
-            Cell::word(status::words::workflow(workflow.status.state)),
+            Cell::toned(state, tone),
             text(item, "/spec/templateRef").into(),
             text(item, "/spec/hardwareRef").into(),
             if action.is_empty() { "-".into() } else { action.into() },
@@ -202,11 +201,18 @@ mod tests {
                 { "name": "pull", "state": "RUNNING", "message": "waiting: no registry" },
             ]}],
         });
+        let queued = json!({
+            "state": "PREPARING",
+            "conditions": [
+                { "type": "Waiting", "status": "True", "message": "queued behind nuc1-d" },
+            ],
+        });
         let items = [
             item("nuc1-a", running),
             item("nuc1-b", json!({ "state": "TIMEOUT" })),
             item("nuc1-c", json!({})),
             item("nuc1-d", waits),
+            item("nuc1-e", queued),
         ];
         let now = "2026-01-01T03:00:00Z".parse().unwrap();
         golden::check("workflow-list.txt", &table(&items, now).render(false));

@@ -1,4 +1,5 @@
 use api::bmc::MACHINE;
+use api::network::NETWORK;
 use api::tinkerbell::HARDWARE;
 
 use super::{Error, ReachFailure};
@@ -46,6 +47,11 @@ fn all() -> Vec<Error> {
         refused(500, "InternalError", "Internal error occurred: write the store"),
         Error::Answer { what: "read hardware/a".into(), why: "expected value".into() },
         Error::Unknown { resource: HARDWARE, text: "nuc9".into(), namespace: "default".into() },
+        Error::Unknown { resource: NETWORK, text: "eth9".into(), namespace: String::new() },
+        Error::Argument {
+            why: "/root/a.kubeconfig already exists".into(),
+            hint: "name a new file with --kubeconfig".into(),
+        },
         Error::Ambiguous { resource: MACHINE, text: "x".into(), names: "a, b".into() },
         Error::Unable {
             what: "switch nuc1".into(),
@@ -58,7 +64,8 @@ fn all() -> Vec<Error> {
             why: "action stream-image: sha256 of the image is 00, expected ff".into(),
             look: "workflow events nuc1-x7k2p".into(),
         },
-        Error::TooLate { what: "workflow nuc1-x7k2p".into(), after: "60 min 0 s".into() },
+        Error::too_late("workflow nuc1-x7k2p".into(), std::time::Duration::from_secs(3600)),
+        Error::too_late("the history of nuc1".into(), std::time::Duration::from_secs(3600)),
         Error::Output(std::io::Error::from_raw_os_error(28)),
     ]
 }

@@ -1,6 +1,11 @@
 //! Formats of whole objects.
 
+use api::tinkerbell::AGENT_ATTRIBUTES;
 use serde_json::{Value, json};
+
+/// Annotations with JSON of programs. `machine inventory` shows the facts in two of them.
+const PROGRAMS_ONLY: [&str; 3] =
+    [AGENT_ATTRIBUTES, "tinbox.dev/inventory", "kubectl.kubernetes.io/last-applied-configuration"];
 
 /// Returns kind and name of an object: `workflow/install`.
 pub fn name(object: &Value) -> String {
@@ -27,6 +32,17 @@ pub fn yaml(value: &Value) -> String {
     }
 }
 
+/// Returns the object without managed fields, and without annotations that only programs read.
+pub fn brief(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        if let Some(all) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            all.retain(|key, _| !PROGRAMS_ONLY.contains(&key.as_str()));
+        }
+    }
+    object
+}
+
 /// Combines several objects into one document of the kind List.
 pub fn list(items: Vec<Value>) -> Value {
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
@@ -34,7 +50,7 @@ pub fn list(items: Vec<Value>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{name, yaml};
+    use super::{brief, name, yaml};
     use serde_json::{Value, json};
 
     #[test]
@@ -47,6 +63,27 @@ mod tests {
             "metadata": { "name": "a" },
         });
         assert_eq!(name(&job), "job.bmc.tinkerbell.org/a");
+    }
+
+    #[test]
+    fn a_brief_object_has_no_bookkeeping() {
+        let object = json!({
+            "metadata": {
+                "name": "nuc1",
+                "managedFields": [{ "manager": "tinbox" }],
+                "annotations": {
+                    "tinkerbell.org/agent-attributes": "{}",
+                    "tinbox.dev/inventory": "{}",
+                    "kubectl.kubernetes.io/last-applied-configuration": "{}",
+                    "rack": "7",
+                },
+            },
+            "spec": { "agentID": "x" },
+        });
+        let metadata = json!({ "name": "nuc1", "annotations": { "rack": "7" } });
+        let expected = json!({ "metadata": metadata, "spec": { "agentID": "x" } });
+        assert_eq!(brief(object), expected);
+        assert_eq!(brief(json!({ "kind": "Config" })), json!({ "kind": "Config" }));
     }
 
     #[test]

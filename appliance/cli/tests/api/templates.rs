@@ -23,6 +23,10 @@ async fn mistakes_are_found_without_a_box() {
     let lint = ["--kubeconfig", "/nonexistent", "template", "lint", "--file", "t.yaml"];
     place.file("t.yaml", PARTED);
     assert!(place.run(&lint).await.good().starts_with("no mistake found"));
+    place.file("t.yaml", "# nothing\n\n");
+    let ended = place.run(&lint).await;
+    assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{ended:?}");
+    assert!(ended.err.contains("version, name and tasks are missing"), "{}", ended.err);
     for (from, to, words) in [
         ("replace", "replaze", "line 11: function \"replaze\" not defined"),
         ("index .Hardware.Disks 0)", "index .Hardware.Disks 0", "line 10: "),

@@ -49,7 +49,7 @@ fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, S
     }
 }
 
-/// Returns name and actions of the BMC Job after the run; `None` if no Job is needed.
+/// Returns name and actions of the cleanup Job; `None` if no Job is needed.
 fn post_job(workflow: &Workflow) -> Option<(String, Vec<Action>)> {
     let options = &workflow.spec.boot_options;
     let actions = match options.boot_mode {
@@ -64,7 +64,7 @@ fn post_job(workflow: &Workflow) -> Option<(String, Vec<Action>)> {
     (!actions.is_empty()).then_some((name, actions))
 }
 
-/// Returns upstream's name of the Job after the run.
+/// Returns upstream's name of the cleanup Job.
 fn post_name(workflow: &Workflow) -> Option<String> {
     let name = &workflow.metadata.name;
     match workflow.spec.boot_options.boot_mode? {
@@ -74,7 +74,7 @@ fn post_name(workflow: &Workflow) -> Option<String> {
     }
 }
 
-/// Returns true if `job` is the Job after the run, the only Job of an ended Workflow.
+/// Returns true if `job` is the cleanup Job, the only Job of an ended Workflow.
 pub fn is_post_job(workflow: &Workflow, job: &str) -> bool {
     post_name(workflow).is_some_and(|name| name == job)
 }
@@ -171,7 +171,8 @@ pub fn without_error(status: &WorkflowStatus) -> WorkflowStatus {
     status
 }
 
-/// Ends the run after the last action: forbids network boot, then runs the Job after the run.
+/// Decides in the state `Post`: forbids network boot again, runs the BMC Job of the boot mode's
+/// cleanup, if any, then sets the state `Success`.
 pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
     if let Some(decision) = tidy(observed, now) {
         return decision;

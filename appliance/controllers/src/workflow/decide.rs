@@ -6,7 +6,7 @@ use api::document::{self, Document};
 use api::state::attempt;
 use api::state::report::{running, time_out};
 use api::state::workflow::Event;
-use api::tinkerbell::{Condition, State, Workflow, WorkflowStatus};
+use api::tinkerbell::{Condition, State, WAITING, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
 use super::observe::Observed;
@@ -15,8 +15,6 @@ use super::{Timeouts, boot, installer, request, rescue, retry};
 /// Wait between two reads of a Template or Hardware that does not exist yet.
 const MISSING_WAIT: Duration = Duration::from_secs(2);
 
-/// Condition of a Workflow that waits for another Workflow on its machine.
-const WAITING: &str = "Waiting";
 /// Interval between two checks of the other Workflow.
 const QUEUE_WAIT: Duration = Duration::from_secs(2);
 
@@ -107,7 +105,7 @@ pub fn decide(
 fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     if let Some(ahead) = &observed.ahead {
-        let message = format!("waits until workflow {ahead} has finished with the machine");
+        let message = format!("queued behind {ahead}");
         let after = with_condition(status, WAITING, true, "Queued", &message, now);
         let news = after != *status;
         let steps = news.then(|| Step::Status(Box::new(after))).into_iter().collect();

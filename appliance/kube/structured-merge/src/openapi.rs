@@ -29,7 +29,7 @@ pub enum Unconvertible {
         value: String,
     },
     /// A list of type map has no keys.
-    #[error("missing map keys")]
+    #[error("`x-kubernetes-list-map-keys` must be specified on lists of type map")]
     NoKeys,
     /// An array has no `items`.
     #[error("`items` must be specified on arrays")]

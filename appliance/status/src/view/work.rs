@@ -25,6 +25,8 @@ pub struct Work {
     pub state: State,
     /// True if a person paused or disabled the workflow.
     pub held: bool,
+    /// Place in the queue of the machine, as a phrase; empty if the workflow is first.
+    pub queued: Text,
     /// Name of the running action, or of the action that failed or timed out; may be empty.
     pub step: Text,
     /// Number of succeeded actions.
@@ -62,6 +64,7 @@ impl Work {
             template: spec.template_ref.as_str().into(),
             state: status.state,
             held: spec.paused == Some(true) || spec.disabled == Some(true),
+            queued: status.queued().unwrap_or_default().into(),
             step: at.map(|it| it.name.as_str().into()).unwrap_or_default(),
             done: count(Some(ActionState::Success)),
             actions: count(None),

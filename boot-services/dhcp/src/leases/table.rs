@@ -196,8 +196,8 @@ impl Table {
         self.give(address, mac, lease_secs, true, now);
     }
 
-    /// Removes the holder's lease that came from a record. The caller has checked that the record
-    /// now names another machine and that no station uses the address. False for any other lease.
+    /// Removes the lease of `address` and returns true if `holder` had a reservation of `address`.
+    /// The caller checks that another machine now has the reservation and no station uses it.
     pub fn give_way(&mut self, address: Ipv4Addr, holder: MacAddr) -> bool {
         let gives_way =
             self.rows.get(&address).is_some_and(|row| row.reserved && row.mac == holder);

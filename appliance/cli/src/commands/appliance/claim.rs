@@ -45,8 +45,10 @@ pub async fn run(
     let home = std::env::home_dir().map(|home| home.join(".tinbox/admin.kubeconfig"));
     let file = file.or(home).ok_or_else(|| Error::Usage("name a --kubeconfig".to_owned()))?;
     if file.exists() {
-        let why = format!("{} already exists: choose another --kubeconfig", file.display());
-        return Err(Error::Usage(why));
+        let why = format!("{} already exists", file.display());
+        let hint = "the file belongs to this box or to another: unset TINBOX_KUBECONFIG, or name a \
+            new file with --kubeconfig";
+        return Err(Error::Argument { why, hint: hint.to_owned() });
     }
     // First of all: a box that is claimed stays so, whatever fails afterwards.
     let failed = |source| Error::Write { file: file.display().to_string(), source };
@@ -195,6 +197,19 @@ mod tests {
         let error = run(&Printer::new(Format::Table), Some(file), arguments).await.unwrap_err();
         let hint = error.hint("tinbox").unwrap();
         assert!(hint.starts_with("compare the address"), "{error}: {hint}");
+    }
+
+    #[tokio::test]
+    async fn an_existing_kubeconfig_stays_and_the_hint_names_the_variable() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("admin.kubeconfig");
+        fs::write(&file, "kind: Config\n").unwrap();
+        let address = "127.0.0.1:1".to_owned();
+        let arguments = Arguments { address, pin: None, secrets_stdin: false };
+        let failed = run(&Printer::new(Format::Table), Some(file.clone()), arguments).await;
+        let hint = failed.unwrap_err().hint("tinbox").unwrap();
+        assert!(hint.contains("unset TINBOX_KUBECONFIG"), "{hint}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "kind: Config\n");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct NewBox {
     /// confirm the pin at a prompt]
     #[arg(long, value_name = "PIN", requires = "to")]
     pin: Option<String>,
-    /// Read the code on the new box's screen from this file instead of a prompt
+    /// File with the code that the new box's screen shows [default: enter the code at a prompt]
     #[arg(long, value_name = "FILE", requires = "to")]
     code_file: Option<std::path::PathBuf>,
 }

@@ -150,11 +150,7 @@ impl<'a> HistoryPrinter<'a> {
         let deadline = Instant::now() + limit;
         loop {
             let Ok(change) = timeout_at(deadline, changes.next()).await else {
-                let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-                return Err(Error::TooLate {
-                    what: format!("the history of {}", self.name),
-                    after,
-                });
+                return Err(Error::too_late(format!("the history of {}", self.name), limit));
             };
             match change? {
                 WatchEvent::Listed(events) => {

@@ -79,12 +79,8 @@ fn table(annotations: &serde_json::Map<String, Value>) -> Table {
         rows.add("cpu", &cpu["id"], counted(&cpu["cores"], "cores"), &what, &Value::Null);
     }
     for module in list(&inventory["memory"]) {
-        let what = [
-            text(&module["kind"]),
-            counted(&module["speed"], "MT/s"),
-            text(&module["vendor"]),
-            text(&module["part"]),
-        ];
+        let [kind, vendor, part] = ["kind", "vendor", "part"].map(|key| text(&module[key]));
+        let what = [kind, counted(&module["speed"], "MT/s"), vendor, part];
         rows.add("memory", &module["slot"], size(&module["bytes"]), &what, &module["serial"]);
     }
     disks(&mut rows, attributes, inventory);
@@ -136,13 +132,8 @@ fn disks(rows: &mut Rows, attributes: &Value, inventory: &Value) {
     }
     for disk in list(&inventory["disks"]) {
         let platters = if disk["rotational"] == true { "rotating" } else { "" };
-        let what = [
-            text(&disk["model"]),
-            text(&disk["transport"]),
-            platters.to_owned(),
-            text(&disk["wwn"]),
-            health(&disk["health"]),
-        ];
+        let [model, transport, wwn] = ["model", "transport", "wwn"].map(|key| text(&disk[key]));
+        let what = [model, transport, platters.to_owned(), wwn, health(&disk["health"])];
         rows.add("disk", &disk["name"], size(&disk["bytes"]), &what, &disk["serial"]);
     }
 }
@@ -175,20 +166,12 @@ fn interfaces(rows: &mut Rows, attributes: &Value, inventory: &Value) {
             Value::String(text) => text.clone(),
             speed => counted(speed, "Mb/s"),
         };
-        let link = match interface["carrier"].as_bool() {
-            _ if interface.get("driver").is_none() => "",
-            Some(true) => "",
-            _ => "no link",
-        };
+        let has_link = interface["carrier"] == true || interface.get("driver").is_none();
+        let link = if has_link { "" } else { "no link" };
         let neighbor = &interface["neighbour"];
-        let switch = match neighbor["system"].as_str().unwrap_or_default() {
-            "" => text(&neighbor["chassis"]),
-            system => system.to_owned(),
-        };
-        let at = match switch.as_str() {
-            "" => String::new(),
-            switch => format!("at {switch} {}", text(&neighbor["port"])),
-        };
+        let [system, chassis, port] = ["system", "chassis", "port"].map(|key| text(&neighbor[key]));
+        let switch = if system.is_empty() { chassis } else { system };
+        let at = if switch.is_empty() { switch } else { format!("at {switch} {port}") };
         let what = [text(&interface["driver"]), link.to_owned(), at];
         rows.add("nic", &interface["name"], speed, &what, &interface["mac"]);
     }
@@ -202,16 +185,20 @@ fn size(bytes: &Value) -> String {
     bytes.as_u64().filter(|bytes| *bytes > 0).map(stdx::bytes).unwrap_or_default()
 }
 
-fn counted(number: &Value, of: &str) -> String {
-    let number = number.as_u64().filter(|number| *number > 0);
-    number.map(|number| format!("{number} {of}")).unwrap_or_default()
+/// Formats a count with its unit. The count 0 is unknown.
+fn counted(number: &Value, unit: &str) -> String {
+    match number.as_u64().unwrap_or(0) {
+        0 => String::new(),
+        1 if !unit.contains('/') => format!("1 {}", unit.trim_end_matches('s')),
+        number => format!("{number} {unit}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{annotations, table};
+    use super::{annotations, counted, table};
 
     #[test]
     fn a_machine_is_shown() {
@@ -260,6 +247,9 @@ mod tests {
         let object = json!({ "metadata": { "annotations": { key: attributes.to_string() } } });
         let shown = table(&annotations(&object)).render(false);
         assert!(shown.contains("sda") && shown.contains("1Gb/s"), "{shown}");
+        let counts = [(0, "cores"), (1, "cores"), (4, "cores"), (1, "Mb/s")];
+        let counts = counts.map(|(number, unit)| counted(&json!(number), unit));
+        assert_eq!(counts, ["", "1 core", "4 cores", "1 Mb/s"]);
         assert!(annotations(&json!({})).values().all(serde_json::Value::is_null));
     }
 }

@@ -24,7 +24,7 @@ pub struct Arguments {
     #[arg(value_name = "NAME", required_unless_present = "hardware")]
     machine: Option<String>,
 
-    /// Machine, as in the argument NAME
+    /// Hardware or BMC Machine, instead of the argument NAME
     #[arg(long, value_name = "NAME", conflicts_with = "machine")]
     hardware: Option<String>,
 
@@ -32,7 +32,8 @@ pub struct Arguments {
     #[arg(short, long)]
     wait: bool,
 
-    /// Stop waiting after this time, such as 90s or 5m ("status": 30s); the BMC Job continues
+    /// Stop waiting after this time, such as 90s or 5m (default of "status": 30s); a power change
+    /// continues
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
     #[arg(default_value_if("action", "status", "30s"))]
     timeout: Duration,

@@ -89,7 +89,13 @@ impl Entry {
             text = text.replace(&format!("# {name}={default}\n"), &format!("# {name}={value}\n"));
             text = text.replace(&format!("@{name}@"), value);
         }
-        if wrong.is_empty() { Ok(text) } else { Err(Error::Usage(wrong.join("; "))) }
+        if wrong.is_empty() {
+            return Ok(text);
+        }
+        let names: Vec<&str> = self.settings().into_keys().collect();
+        let (name, names) = (self.name, names.join(", "));
+        let hint = format!("`tinbox template library {name}` shows its settings: {names}");
+        Err(Error::Argument { why: wrong.join("; "), hint })
     }
 
     fn head(self) -> impl Iterator<Item = &'static str> {
@@ -138,6 +144,9 @@ mod tests {
         for words in ["no setting \"color\"", "--set image_url=", "--set sha256="] {
             assert!(error.contains(words), "{error}");
         }
+        let hint = entry("debian").unwrap().with(&given).unwrap_err().hint("tinbox").unwrap();
+        let settings = "`tinbox template library debian` shows its settings: box, image_url, ";
+        assert!(hint.starts_with(settings), "{hint}");
         assert!(entry("plan9").unwrap_err().to_string().contains("debian, ubuntu"));
         let quoted = [("image_url".to_owned(), "a\nb".to_owned())].into();
         assert!(entry("talos").unwrap().with(&quoted).is_err(), "no line of its own");

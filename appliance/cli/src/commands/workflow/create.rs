@@ -127,10 +127,7 @@ fn plan(
         workflow["spec"]["bootOptions"] =
             json!({ "toggleAllowNetboot": true, "bootMode": "netboot" });
     }
-    let allowed = spec.interfaces.iter().any(|interface| {
-        interface.netboot.as_ref().is_some_and(|netboot| netboot.allow_pxe == Some(true))
-    });
-    let note = match (boots, boot, allowed) {
+    let note = match (boots, boot, spec.may_netboot()) {
         (true, ..) | (_, Boot::No, _) => None,
         (_, _, true) => Some(format!(
             "{machine} has no BMC here: switch it on and let it boot from the network"

@@ -42,6 +42,7 @@ pub async fn until_end(
         feed: Feed::default(),
         bar: context.printer.bar(),
         state: None,
+        doing: String::new(),
         action: String::new(),
         action_id: String::new(),
     };
@@ -57,8 +58,7 @@ pub async fn until_end(
             }
             _ = tick.tick(), if view.state == Some(State::Running) => view.poll().await,
             () = sleep_until(deadline) => {
-                let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-                return Err(Error::TooLate { what: format!("workflow {name}"), after });
+                return Err(Error::too_late(format!("workflow {name}"), limit));
             }
         }
     }
@@ -71,6 +71,8 @@ struct View<'a> {
     feed: Feed,
     bar: Bar,
     state: Option<State>,
+    /// State and action as last shown.
+    doing: String,
     /// Name of the running action; empty if none runs.
     action: String,
     /// Id of the running action.
@@ -90,7 +92,7 @@ impl View<'_> {
             WatchEvent::Unreachable(why) => {
                 self.bar.note(&format!("{why}; waiting for the box"));
                 // Tell the state again when the box is back.
-                self.state = None;
+                (self.state, self.doing) = (None, String::new());
                 Ok(false)
             }
         }
@@ -103,9 +105,10 @@ impl View<'_> {
         }
         let state = workflow.status.state;
         let (action, action_id) = running(&workflow);
-        if !state.ended() && (self.state, &self.action) != (Some(state), &action) {
-            let doing = format!("{} {action}", words::workflow(state).text);
+        let doing = format!("{} {action}", words::progress(&workflow.status).0);
+        if !state.ended() && self.doing != doing {
             self.bar.note(&format!("workflow {}: {}", self.name, doing.trim_end()));
+            self.doing = doing;
         }
         self.state = Some(state);
         (self.action, self.action_id) = (action, action_id);

@@ -46,5 +46,6 @@ async fn two_workflows_of_one_machine_never_begin_both() {
     let key = ObjectKey::new("default", "earlier");
     let earlier: Value = world.memory.get(WORKFLOW, &key).await.unwrap();
     let conditions = earlier["status"]["conditions"].as_array().unwrap();
-    assert!(conditions.iter().any(|it| it["type"] == "Waiting"), "{conditions:?}");
+    let waiting = conditions.iter().find(|it| it["type"] == "Waiting");
+    assert_eq!(waiting.unwrap()["message"], "queued behind wf", "{conditions:?}");
 }

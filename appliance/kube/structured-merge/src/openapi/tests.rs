@@ -87,7 +87,7 @@ fn nonsense_is_refused() {
         (json!({"x-kubernetes-patch-strategy": "x"}), "unknown x-kubernetes-patch-strategy \"x\""),
         (
             json!({"type": "array", "items": {}, "x-kubernetes-list-type": "map"}),
-            "missing map keys",
+            "`x-kubernetes-list-map-keys` must be specified on lists of type map",
         ),
     ] {
         let error = convert(inside(model.clone())).unwrap_err();

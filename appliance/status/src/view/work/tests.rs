@@ -47,6 +47,16 @@ fn a_boot_says_why_it_is_delayed() {
     assert_eq!(said, want);
 }
 
+#[test]
+fn a_queued_workflow_names_the_workflow_ahead() {
+    let ahead = json!([{ "type": "Waiting", "status": "True", "reason": "Queued",
+        "message": "queued behind wf-0" }]);
+    let queued = |state: &str| work(json!({ "state": state, "conditions": ahead })).queued;
+    assert_eq!(queued("PREPARING").as_str(), "queued behind wf-0");
+    assert!(queued("FAILED").is_empty(), "an ended workflow is not queued");
+    assert!(work(json!({ "state": "PREPARING" })).queued.is_empty());
+}
+
 fn ended(reason: &str) -> Value {
     json!({
         "time": "2026-11-23T14:02:00Z", "reason": reason, "message": "it ended",

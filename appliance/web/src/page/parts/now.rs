@@ -81,7 +81,7 @@ fn line(view: &StatusView) -> String {
     facts.push(("Time", clock(view)));
     facts.push(("Up", uptime(view.uptime_seconds)));
     if view.system.disk_total > 0 {
-        facts.push(("Disk", share(view.system.disk_used, view.system.disk_total)));
+        facts.push(("Disk used", share(view.system.disk_used, view.system.disk_total)));
     }
     if view.images.capacity > 0 {
         facts.push(("Cache", share(view.images.used, view.images.capacity)));

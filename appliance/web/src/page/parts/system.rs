@@ -32,7 +32,7 @@ fn figures(system: &System) -> Vec<(&'static str, String)> {
         facts.push(("Memory", share(system.ram_used, system.ram_total)));
     }
     if system.disk_total > 0 {
-        facts.push(("Disk", share(system.disk_used, system.disk_total)));
+        facts.push(("Disk used", share(system.disk_used, system.disk_total)));
     }
     facts.extend(system.temperature.map(|degrees| ("Temperature", format!("{degrees} °C"))));
     let worn = system.flash_life_percent;

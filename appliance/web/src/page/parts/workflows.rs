@@ -2,7 +2,7 @@
 
 use askama::Template;
 use status::view::{StatusView, Work};
-use status::words;
+use status::words::{self, Shape, Tone};
 
 use super::{design, link, rendered};
 
@@ -16,7 +16,7 @@ struct Row<'a> {
     work: &'a Work,
     tone: &'static str,
     shape: &'static str,
-    word: &'static str,
+    word: &'a str,
     link: String,
     step: String,
     since: String,
@@ -30,6 +30,10 @@ pub fn workflows(view: &StatusView) -> String {
 
 fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
     let (word, shape) = words::work(work.state, work.held);
+    let (word, tone, shape) = match work.queued.as_str() {
+        queued if !queued.is_empty() && !work.held => (queued, Tone::Waiting, Shape::HalfDot),
+        _ => (word.text, word.tone, shape),
+    };
     let mut step = Vec::new();
     step.extend((!work.step.is_empty()).then(|| work.step.to_string()));
     step.extend((work.actions > 0).then(|| format!("{} of {} done", work.done, work.actions)));
@@ -37,12 +41,28 @@ fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
     step.extend(again.then(|| format!("try {} of {}", work.attempt, work.attempts_max)));
     Row {
         work,
-        tone: design::tone(word.tone),
+        tone: design::tone(tone),
         shape: design::shape(shape),
-        word: word.text,
+        word,
         link: link(&work.machine),
         step: step.join(" · "),
         since: work.since.map(|at| view.ago(at)).unwrap_or_default(),
         trouble: work.trouble.as_ref().map(|it| it.sentence()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::tinkerbell::State;
+    use status::view::{StatusView, Work};
+
+    #[test]
+    fn a_queued_workflow_does_not_boot_its_machine() {
+        let queued = "queued behind wf-1".into();
+        let work = Work { name: "wf-2".into(), state: State::Preparing, queued, ..Work::default() };
+        let view = StatusView { workflows: vec![work], ..StatusView::default() };
+        let page = super::workflows(&view);
+        assert!(page.contains("</svg>queued behind wf-1<"), "{page}");
+        assert!(!page.contains("booting its machine"), "{page}");
     }
 }

@@ -31,7 +31,7 @@ pub fn draw(frame: &mut Frame<'_>) {
         view.machines.iter().filter(|machine| of(machine)).count()
     };
     let tiles = [
-        (Shape::FilledDot, OK, count(&|it| it.settled()), "Ready"),
+        (Shape::FilledDot, OK, count(&|it| it.settled() && !is_off(it)), "Ready"),
         (Shape::Arc, RUN, count(&|it| it.under_way()), "Installing"),
         (Shape::Cross, BAD, count(&|it| it.needs_person()), "Failed"),
         (Shape::Ring, INK_2, count(&|it| is_off(it)), "Off"),
@@ -55,8 +55,10 @@ pub fn draw(frame: &mut Frame<'_>) {
     frame.footer(["Problem", "Back", "Next"]);
 }
 
+/// Returns true for a machine that is off and belongs to no other tile.
 fn is_off(machine: &status::view::Machine) -> bool {
-    machine.state == MachineState::Off || machine.power == Power::Off
+    let is_off = machine.state == MachineState::Off || machine.power == Power::Off;
+    is_off && !machine.under_way() && !machine.needs_person()
 }
 
 fn tile(

@@ -84,15 +84,10 @@ impl Sums {
         let sums = text(&place, BYTES_MAX)?;
         let Some(keys) = keys else { return Ok(Self { text: sums, signed: false }) };
         let signature = place.with_added_extension("minisig");
-        let unsigned = |file: &Path, why: String| Error::Unable {
-            what: format!("trust {}", file.display()),
-            why,
-            hint: ANEW,
-        };
-        let absent = |file: &Path| unsigned(file, "it does not exist".to_owned());
+        let absent = |file: &Path| untrusted(file, "it does not exist".to_owned());
         let sums = sums.ok_or_else(|| absent(&place))?;
         let signature_text = text(&signature, BYTES_MAX)?.ok_or_else(|| absent(&signature))?;
-        keys.judge(&sums, &signature_text).map_err(|why| unsigned(&signature, why))?;
+        keys.judge(&sums, &signature_text).map_err(|why| untrusted(&signature, why))?;
         Ok(Self { text: Some(sums), signed: true })
     }
 
@@ -105,14 +100,14 @@ impl Sums {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let sum = self.text.as_deref().and_then(|sums| sum_of(sums, &name));
         if sum.is_none() && self.signed {
-            return Err(Error::Unable {
-                what: format!("trust {}", path.display()),
-                why: format!("the signed {SUMS} does not list this file"),
-                hint: ANEW,
-            });
+            return Err(untrusted(path, format!("the signed {SUMS} does not list this file")));
         }
         Ok(sum)
     }
+}
+
+fn untrusted(file: &Path, why: String) -> Error {
+    Error::Unable { what: format!("trust {}", file.display()), why, hint: ANEW }
 }
 
 #[cfg(test)]
