@@ -104,7 +104,7 @@ pub enum Error {
     Hostile {
         /// Address of the BMC.
         address: Address,
-        /// Request that was sent before the datagram.
+        /// Request to which the BMC sent the invalid response.
         step: &'static str,
         /// Reason why the last datagram is invalid.
         #[source]

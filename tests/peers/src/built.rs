@@ -1,5 +1,5 @@
-//! Stock programs built from their modules, because no distribution packages the version that the
-//! box is compared with.
+//! Programs that the box is compared with. The `build.sh` of each folder builds or fetches one,
+//! because no distribution packages the needed version.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

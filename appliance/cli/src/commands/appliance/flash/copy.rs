@@ -177,7 +177,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes `bytes` at the offset `at`: into `head` for later, else to the disk.
+    /// Writes `bytes`, whose offset on the disk is `at`. Bytes within the head are only copied to
+    /// `head`, because the head is written last.
     fn place(&self, head: &mut [u8], bytes: &[u8], at: u64) -> Result<(), Failure> {
         let kept = usize::try_from(at).ok().and_then(|at| head.get_mut(at..));
         let early = kept.map_or(0, |kept| {
