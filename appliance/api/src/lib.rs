@@ -8,6 +8,7 @@ pub mod bmc;
 pub mod core;
 pub mod document;
 pub mod identity;
+pub mod infrastructure;
 pub mod meta;
 pub mod network;
 pub mod state;

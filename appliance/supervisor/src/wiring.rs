@@ -116,8 +116,9 @@ pub async fn run(
 
     let images = Images::open(&config, state).context("cannot open the images' cache")?;
 
-    let pki = Pki::ensure(state, &config.api_names(), clock.now())
-        .context("cannot prepare the API's certificates")?;
+    let names = capi::with_gitlab_names(config.api_names());
+    let pki =
+        Pki::ensure(state, &names, clock.now()).context("cannot prepare the API's certificates")?;
     let certificate = pki.server_certificate().context("cannot read the box's certificate")?;
     let pin = Pin::of(&certificate).context("cannot use the box's certificate")?;
     let pki = Arc::new(pki);

@@ -19,7 +19,7 @@ const ROWS: &[Row] = &[
     (69, "udp", &[], "TFTP: boot loaders"),
     (80, "tcp", &[], "web page: leads to 443"),
     (123, "udp", &["ntp"], "NTP for the rack"),
-    (443, "tcp", &[], "web page, claim, `ca.pem`, updates and backups"),
+    (443, "tcp", &[], "web page, claim, `ca.pem`, Cluster API provider, updates and backups"),
     (514, "udp", &[], "syslog of machines"),
     (547, "udp", &["dhcp"], "DHCPv6 server"),
     (4011, "udp", &["dhcp"], "PXE boot server, in mode `proxy`"),

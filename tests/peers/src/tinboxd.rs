@@ -37,6 +37,14 @@ impl Tinboxd {
     /// # Errors
     /// As [`Tinboxd::start`].
     pub fn start_with(sections: &str) -> Result<Self> {
+        Self::start_named("", sections)
+    }
+
+    /// Starts it with `name` as a host name of its API; empty for none.
+    ///
+    /// # Errors
+    /// As [`Tinboxd::start`].
+    pub fn start_named(name: &str, sections: &str) -> Result<Self> {
         let program = match std::env::var_os("TINBOXD") {
             Some(path) => path.into(),
             None => programs::find("tinboxd")?,
@@ -48,7 +56,8 @@ impl Tinboxd {
         // DHCP stays off, which is the default.
         let settings = format!(
             "[network]\ninterface = \"lo\"\naddress = \"{address}\"\n\n\
-             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n\n{}",
+             [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n{}\n{}",
+            if name.is_empty() { String::new() } else { format!("names = [{name:?}]\n") },
             sections.replace("ADDRESS", &address.to_string()),
         );
         fs::write(folder.path().join("box.toml"), settings).context("cannot write box.toml")?;

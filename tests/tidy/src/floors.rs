@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 48] = [
+const PLACES: [Place; 49] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -99,6 +99,7 @@ const PLACES: [Place; 48] = [
     place("web", 3, &["help", "status", "stdx"]),
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
+    place("capi", 3, &["api"]),
     place("cli", 3, &["api", "config", "release", "status", "stdx", "template"]),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent-service", 3, &["agent-rpc", "api", "objects", "status", "stdx"]),
@@ -142,6 +143,7 @@ const PLACES: [Place; 48] = [
             "apiserver",
             "backup",
             "box-console",
+            "capi",
             "config",
             "controllers",
             "dhcp",

@@ -1,4 +1,6 @@
-//! `capi`: kubeconfigs for Cluster API and other programs of other clusters.
+//! `capi`: the provider for a management cluster, and kubeconfigs for programs of other clusters.
+
+mod init;
 
 use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
 use base64::Engine as _;
@@ -15,9 +17,18 @@ use crate::output::text;
 const PEM_LINE: usize = 64;
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 
-/// Create kubeconfigs for Cluster API and other programs
+/// Connect Cluster API and other programs of other clusters
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
+    /// Print the shell commands that install the box's provider into a management cluster
+    ///
+    /// The commands need clusterctl, curl and tar, and change the cluster of KUBECONFIG. They
+    /// contain the box's certificate authority, and no secret. This version of the box does not
+    /// provision the objects of the provider.
+    ///
+    /// Example: `tinbox capi init | sh`
+    #[command(verbatim_doc_comment)]
+    Init(init::Arguments),
     /// Print a kubeconfig with its own token, for one role
     ///
     /// Creates a ServiceAccount in the namespace, binds it to the ClusterRole "tinbox:ROLE" and
@@ -67,9 +78,12 @@ impl Role {
 }
 
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
-    let Command::Kubeconfig { role, server, account, days } = command;
+    let (role, server, account, days) = match command {
+        Command::Init(arguments) => return init::run(context, &arguments),
+        Command::Kubeconfig { role, server, account, days } => (role, server, account, days),
+    };
     let server = match server {
-        Some(server) => checked(server)?,
+        Some(server) => checked("--server", server)?,
         None => context.client.server().to_owned(),
     };
     let account = account.unwrap_or_else(|| format!("tinbox-{}", role.word()));
@@ -93,11 +107,11 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     Ok(())
 }
 
-fn checked(server: String) -> Result<String, Error> {
+fn checked(option: &str, server: String) -> Result<String, Error> {
     let host = server.strip_prefix("https://").unwrap_or_default();
-    let plain = !host.is_empty() && !host.contains(['@', '?', '#', ' ']);
+    let plain = !host.is_empty() && !host.contains(['@', '?', '#', ' ', '\'']);
     if !plain {
-        return Err(Error::Usage("--server must be a URL such as https://box:6443".to_owned()));
+        return Err(Error::Usage(format!("{option} must be a URL such as https://box:6443")));
     }
     Ok(server.trim_end_matches('/').to_owned())
 }
@@ -166,7 +180,7 @@ fn kubeconfig(user: &User<'_>, authorities: &[CertificateDer<'_>]) -> Result<Val
         what: format!("read the token of serviceaccount/{}", user.account),
         why: "it contains no token".to_owned(),
     })?;
-    let pem: String = authorities.iter().map(|one| pem(one)).collect();
+    let pem = bundle(authorities);
     Ok(json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -182,6 +196,11 @@ fn kubeconfig(user: &User<'_>, authorities: &[CertificateDer<'_>]) -> Result<Val
             "namespace": user.namespace,
         } }],
     }))
+}
+
+/// Returns the certificates as one PEM text.
+fn bundle(authorities: &[CertificateDer<'_>]) -> String {
+    authorities.iter().map(|one| pem(one)).collect()
 }
 
 fn pem(certificate: &[u8]) -> String {
@@ -200,9 +219,12 @@ mod tests {
 
     #[test]
     fn servers() {
-        assert_eq!(checked("https://box:6443/".to_owned()).unwrap(), "https://box:6443");
-        for bad in ["box:6443", "http://box", "https://", "https://user@box", "https://a b"] {
-            assert!(checked(bad.to_owned()).is_err(), "{bad}");
+        assert_eq!(
+            checked("--server", "https://box:6443/".to_owned()).unwrap(),
+            "https://box:6443"
+        );
+        for bad in ["box:6443", "http://box", "https://", "https://user@box", "https://a'b"] {
+            assert!(checked("--server", bad.to_owned()).is_err(), "{bad}");
         }
     }
 

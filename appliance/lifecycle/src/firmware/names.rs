@@ -82,8 +82,8 @@ impl Names {
 /// Returns each name once, in a stable order.
 fn names(mut names: Vec<String>, own: &str, seen: &[InterfaceState]) -> Vec<String> {
     names.extend([format!("{own}.local"), own.to_owned()]);
-    let addresses = seen.iter().flat_map(|seen| &seen.addresses);
-    names.extend(addresses.map(|(address, _)| address.to_string()));
+    names = capi::with_gitlab_names(names);
+    names.extend(seen.iter().flat_map(|it| &it.addresses).map(|(it, _)| it.to_string()));
     let mut known = HashSet::new();
     names.retain(|name| known.insert(name.clone()));
     names

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use apiserver::Pki;
 use axum::body::Bytes;
+use capi::Repository;
 use config::panel::DOES;
 use durable_file::replace_private;
 use lifecycle::admin_tokens::Tokens;
@@ -293,6 +294,9 @@ impl Wiring {
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         let names = self.config.api_names().into_iter().chain(own_names()).collect();
+        let port = listener.local_addr().context("cannot read the port of the pages")?.port();
+        let (repository, [name, _]) = (Repository::new(env!("CARGO_PKG_VERSION")), own_names());
+        let authority = pki.ca_pem().to_owned();
         let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
         let given = PageSource {
             status_builder,
@@ -309,15 +313,17 @@ impl Wiring {
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {
             let plain = everywhere(HTTP_PORT).await?;
-            let (pages, shutdown) = (web::plain(site.clone(), HTTPS_PORT), self.shutdown.clone());
+            let pages = web::plain(site.clone(), HTTPS_PORT);
+            let shutdown = self.shutdown.clone();
             self.spawn("plain pages", async move {
                 netboot::http::serve(plain, pages, shutdown).await;
                 Ok(())
             });
         }
         let shutdown = self.shutdown.clone();
+        let pages = web::router(site).merge(capi::router(repository, name, port, authority));
         self.spawn("pages", async move {
-            netboot::http::serve_tls(listener, tls, web::router(site), shutdown).await;
+            netboot::http::serve_tls(listener, tls, pages, shutdown).await;
             Ok(())
         });
         Ok(())

@@ -26,6 +26,8 @@ use differences::Difference;
 use remembered::Remembered;
 use script::{Place, Script, Transcript};
 
+use crate::definitions;
+
 /// The versions: the oldest that requests OpenAPI v2 in protobuf only, the last that sends JSON
 /// bodies, the server's own, the newest.
 const VERSIONS: [&str; 4] = ["1.27", "1.31", "1.35", "1.37"];
@@ -231,9 +233,7 @@ fn own_definitions() -> PathBuf {
 
 /// Definitions of the tests' own kinds and of the kinds built into the box.
 fn definitions() -> Vec<PathBuf> {
-    let built_in = folder().join("../../appliance/kube/resources/src/builtin/manifests");
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(built_in).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files = definitions::files();
     files.push(own_definitions());
     files.sort();
     files

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use peers::Tinboxd;
 use serde_json::{Map, Value};
 
-/// Folder of the compiled-in definitions.
-const MANIFESTS: &str = "../../appliance/kube/resources/src/builtin/manifests";
+/// Folders of the compiled-in definitions.
+const MANIFESTS: [&str; 2] = [
+    "../../appliance/kube/resources/src/builtin/manifests",
+    "../../appliance/api/src/infrastructure",
+];
 /// Schema field that the box's definitions may omit, and upstream's CRDs have.
 const WORDS: &str = "description";
 /// Fields of the box's Workflow that upstream lacks: the part of the schema, and the names. No
@@ -48,10 +51,17 @@ fn upstream() -> Vec<PathBuf> {
     files
 }
 
+/// Files of the definitions that are built into the box.
+pub fn files() -> Vec<PathBuf> {
+    let folders = MANIFESTS.map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+    let entries = folders.into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let files = entries.map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|it| it == "json")).collect()
+}
+
 fn ours() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(MANIFESTS);
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
+    let read = |file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    files().into_iter().map(read).collect()
 }
 
 /// Removes the descriptions from a schema; a property named `description` stays.

@@ -13,13 +13,14 @@ use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate, 
 
 /// Manifests in the order of discovery. kubectl uses the first of two kinds with the same plural,
 /// so `machines` means `machines.cluster.x-k8s.io`.
-const MANIFESTS: [&str; 14] = [
+const MANIFESTS: [&str; 15] = [
     include_str!("manifests/clusters.json"),
     include_str!("manifests/machines.cluster.json"),
     include_str!("manifests/kubeadmconfigs.json"),
-    include_str!("manifests/tinkerbellclusters.json"),
-    include_str!("manifests/tinkerbellmachines.json"),
-    include_str!("manifests/tinkerbellmachinetemplates.json"),
+    api::infrastructure::CLUSTERS,
+    api::infrastructure::CLUSTER_TEMPLATES,
+    api::infrastructure::MACHINES,
+    api::infrastructure::MACHINE_TEMPLATES,
     include_str!("manifests/hardware.json"),
     include_str!("manifests/templates.json"),
     include_str!("manifests/workflows.json"),

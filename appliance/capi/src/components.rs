@@ -1,0 +1,183 @@
+//! Components of the provider: CustomResourceDefinitions and RBAC. There is no Deployment, webhook
+//! or certificate: the controllers run in the box.
+
+use api::infrastructure;
+use serde_json::{Value, json};
+
+/// Name of the provider: `clusterctl init --infrastructure tinbox`.
+pub const NAME: &str = "tinbox";
+/// Value of the label of the provider's objects, and name of its package.
+pub const LABEL: &str = "infrastructure-tinbox";
+/// Namespace of the components. `clusterctl` deletes cluster-scoped objects only if their name
+/// begins with it.
+const NAMESPACE: &str = "tinbox-system";
+/// API group of the provider's kinds.
+const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+/// Plural names of the provider's kinds.
+const KINDS: [&str; 4] = [
+    "tinkerbellclusters",
+    "tinkerbellclustertemplates",
+    "tinkerbellmachines",
+    "tinkerbellmachinetemplates",
+];
+const DEFINITIONS: [&str; 4] = [
+    infrastructure::CLUSTERS,
+    infrastructure::CLUSTER_TEMPLATES,
+    infrastructure::MACHINES,
+    infrastructure::MACHINE_TEMPLATES,
+];
+/// API version of the kinds in a management cluster. One version needs no conversion.
+const VERSION: &str = "v1beta1";
+/// Group of the users by which boxes sign in: the organization of a box's client certificate.
+const CONTROLLERS: &str = "tinbox:controllers";
+
+const ALL: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
+const READ: [&str; 3] = ["get", "list", "watch"];
+
+/// Returns all components as YAML documents.
+pub fn yaml() -> String {
+    let documents = objects();
+    let text = |object: &Value| {
+        serde_saphyr::to_string(object).expect("a JSON value with text keys is always YAML")
+    };
+    documents.iter().map(text).collect::<Vec<_>>().join("---\n")
+}
+
+fn objects() -> Vec<Value> {
+    let mut all = vec![json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": { "name": NAMESPACE },
+    })];
+    all.extend(DEFINITIONS.map(definition));
+    let name = format!("{NAMESPACE}-controllers");
+    all.push(role(&name, &[], &controller_rules()));
+    all.push(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": { "name": name },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": name,
+        },
+        // A ServiceAccount would lose its tokens: `clusterctl upgrade` creates it again.
+        "subjects": [{
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "Group",
+            "name": CONTROLLERS,
+        }],
+    }));
+    for (verbs, to) in [(&ALL[..], "edit"), (&READ[..], "view")] {
+        let label = format!("rbac.authorization.k8s.io/aggregate-to-{to}");
+        let rule = json!({ "apiGroups": [GROUP], "resources": KINDS, "verbs": verbs });
+        all.push(role(&format!("{NAMESPACE}-{to}"), &[&label], &[rule]));
+    }
+    all.iter_mut().for_each(label);
+    all
+}
+
+/// Adds the labels by which `clusterctl` finds its objects after `kubectl apply`.
+fn label(object: &mut Value) {
+    let labels = &mut object["metadata"]["labels"];
+    labels["clusterctl.cluster.x-k8s.io"] = "".into();
+    labels["cluster.x-k8s.io/provider"] = LABEL.into();
+}
+
+/// Returns the definition of a kind for a management cluster: the one of the box's own API, with
+/// one version and the labels of the provider contract.
+fn definition(json: &str) -> Value {
+    let mut crd: Value = serde_json::from_str(json).expect("a test reads every definition");
+    if let Some(versions) = crd["spec"]["versions"].as_array_mut() {
+        versions.retain(|version| version["name"] == VERSION);
+    }
+    let labels = &mut crd["metadata"]["labels"];
+    // Contracts and the versions that fulfill them; Cluster API takes the newest it knows.
+    labels["cluster.x-k8s.io/v1beta1"] = VERSION.into();
+    labels["cluster.x-k8s.io/v1beta2"] = VERSION.into();
+    crd
+}
+
+fn role(name: &str, labels: &[&str], rules: &[Value]) -> Value {
+    let labels = labels.iter().map(|label| ((*label).to_owned(), Value::from("true")));
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": { "name": name, "labels": labels.collect::<serde_json::Map<_, _>>() },
+        "rules": rules,
+    })
+}
+
+/// Returns a rule of a role.
+fn on(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+    json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
+}
+
+/// Rights of the controllers in the box.
+fn controller_rules() -> Vec<Value> {
+    let subresources = |suffix: &str| KINDS.map(|kind| format!("{kind}/{suffix}"));
+    let written = [subresources("status"), subresources("finalizers")].concat();
+    vec![
+        json!({ "apiGroups": [GROUP], "resources": KINDS, "verbs": ALL }),
+        json!({
+            "apiGroups": [GROUP],
+            "resources": written,
+            "verbs": ["get", "patch", "update"],
+        }),
+        on(
+            "cluster.x-k8s.io",
+            &["clusters", "machinedeployments", "machines", "machinesets"],
+            &READ,
+        ),
+        on("apiextensions.k8s.io", &["customresourcedefinitions"], &READ),
+        // Bootstrap data of a machine.
+        on("", &["secrets"], &["get"]),
+        on("", &["namespaces"], &["get"]),
+        on("", &["events"], &["create", "patch"]),
+        on("events.k8s.io", &["events"], &["create", "patch"]),
+        on("coordination.k8s.io", &["leases"], &["create", "get", "patch", "update"]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KINDS, NAMESPACE, objects};
+    #[test]
+    fn there_is_nothing_that_runs_in_the_cluster() {
+        let known = ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
+        for object in objects() {
+            let kind = object["kind"].as_str().unwrap();
+            assert!(known.contains(&kind), "{kind}");
+            assert_eq!(object["spec"]["conversion"]["webhook"], serde_json::Value::Null);
+            let labels = &object["metadata"]["labels"];
+            assert_eq!(labels["clusterctl.cluster.x-k8s.io"], "");
+        }
+    }
+
+    #[test]
+    fn each_kind_has_one_version_and_the_labels_of_its_contracts() {
+        let objects = objects();
+        let crds: Vec<_> =
+            objects.iter().filter(|it| it["kind"] == "CustomResourceDefinition").collect();
+        assert_eq!(crds.len(), KINDS.len());
+        for crd in crds {
+            assert_eq!(crd["spec"]["versions"].as_array().unwrap().len(), 1);
+            assert_eq!(crd["spec"]["versions"][0]["storage"], true);
+            for contract in ["v1beta1", "v1beta2"] {
+                let label = format!("cluster.x-k8s.io/{contract}");
+                assert_eq!(crd["metadata"]["labels"][label], "v1beta1");
+            }
+        }
+    }
+
+    #[test]
+    fn clusterctl_may_delete_what_is_not_of_a_namespace() {
+        let objects = objects();
+        let named =
+            objects.iter().filter(|it| it["kind"].as_str().unwrap().starts_with("ClusterR"));
+        for object in named {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            assert!(name.starts_with(&format!("{NAMESPACE}-")), "{name}");
+        }
+    }
+}

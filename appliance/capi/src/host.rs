@@ -1,0 +1,33 @@
+//! Host names of the repository.
+
+use std::net::IpAddr;
+
+/// Beginning of the host names that `clusterctl` accepts for a GitLab registry.
+const GITLAB: &str = "gitlab.";
+
+/// Returns the host name by which `clusterctl` reaches the box that has this name.
+pub fn gitlab_name(name: &str) -> String {
+    let prefix = if name.starts_with(GITLAB) { "" } else { GITLAB };
+    format!("{prefix}{name}")
+}
+
+/// Returns the names of the box's certificate with a `gitlab.` name for each of its host names.
+pub fn with_gitlab_names(mut names: Vec<String>) -> Vec<String> {
+    let is_host = |name: &&String| name.parse::<IpAddr>().is_err() && *name != "localhost";
+    let added: Vec<String> = names.iter().filter(is_host).map(|name| gitlab_name(name)).collect();
+    names.extend(added);
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_gitlab_names;
+
+    #[test]
+    fn a_host_name_has_a_name_for_clusterctl() {
+        let names = ["127.0.0.1", "localhost", "tinbox.local", "fd00::1"].map(str::to_owned);
+        let names = with_gitlab_names(names.to_vec());
+        let expected = ["127.0.0.1", "localhost", "tinbox.local", "fd00::1", "gitlab.tinbox.local"];
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,108 @@
+//! `capi init`: the commands for a workstation that has clusterctl.
+
+use crate::commands::Context;
+use crate::error::Error;
+
+/// Folder of the provider's release, which `clusterctl.sh` of the box writes.
+const RELEASE: &str = "$HOME/.config/cluster-api/tinbox";
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// URL of the box's pages as the workstation reaches them [default: port 443 of the host in
+    /// your kubeconfig]
+    #[arg(long, value_name = "URL")]
+    pages: Option<String>,
+    /// Host name of the box that begins with "gitlab." and that the workstation can resolve;
+    /// clusterctl then reads each version from the box itself [default: copy this version to the
+    /// workstation]
+    #[arg(long, value_name = "HOST", value_parser = gitlab_host)]
+    gitlab: Option<String>,
+}
+
+fn gitlab_host(text: &str) -> Result<String, String> {
+    let is_host = |char: char| char.is_ascii_alphanumeric() || "-.:".contains(char);
+    if text.starts_with("gitlab.") && text.chars().all(is_host) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a host name that begins with \"gitlab.\", such as gitlab.box.example".into())
+    }
+}
+
+pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> {
+    let authority = super::bundle(&context.authorities);
+    let text = match &arguments.gitlab {
+        Some(host) => from_registry(host, &authority),
+        None => {
+            let pages = match &arguments.pages {
+                Some(pages) => super::checked("--pages", pages.clone())?,
+                None => pages(context.client.server()),
+            };
+            from_copy(&pages, &authority)
+        }
+    };
+    context.printer.line(text.trim_end())?;
+    context.printer.note("this version of the box does not provision the objects of the provider");
+    Ok(())
+}
+
+/// Returns the URL of the pages at the host of the API's URL.
+fn pages(api: &str) -> String {
+    let end = api.rfind(':').filter(|at| !api[*at..].contains(['/', ']']));
+    api[..end.unwrap_or(api.len())].to_owned()
+}
+
+/// Returns commands for clusterctl with the box as its registry.
+fn from_registry(host: &str, authority: &str) -> String {
+    let text = format!(
+        "SSL_CERT_FILE=\"$folder/ca.pem\" clusterctl init --infrastructure tinbox \\\n\
+         \x20 --config https://{host}/clusterctl.yaml\n"
+    );
+    // clusterctl does not create its configuration folder.
+    with_authority("folder=\"${XDG_CONFIG_HOME:-$HOME/.config}/cluster-api\"\n", authority, &text)
+}
+
+/// Returns commands for clusterctl with a copy of the release on the workstation.
+fn from_copy(pages: &str, authority: &str) -> String {
+    let text = format!(
+        "curl -fsS --cacert \"$folder/ca.pem\" -o \"$folder/clusterctl.sh\" \\\n\
+         \x20 '{pages}/clusterctl.sh'\n\
+         sh \"$folder/clusterctl.sh\"\n\
+         clusterctl init --infrastructure tinbox --config \"{RELEASE}/clusterctl.yaml\"\n"
+    );
+    with_authority("folder=$(mktemp -d)\n", authority, &text)
+}
+
+fn with_authority(folder: &str, authority: &str, rest: &str) -> String {
+    format!(
+        "set -eu\n{folder}mkdir -p \"$folder\"\n\
+         cat >\"$folder/ca.pem\" <<'END'\n{authority}END\n{rest}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from_copy, from_registry, gitlab_host, pages};
+
+    #[test]
+    fn the_pages_are_on_the_host_of_the_api() {
+        assert_eq!(pages("https://192.168.7.1:6443"), "https://192.168.7.1");
+        assert_eq!(pages("https://[fd00::1]:6443"), "https://[fd00::1]");
+        assert_eq!(pages("https://[fd00::1]"), "https://[fd00::1]");
+        assert_eq!(pages("https://box.example"), "https://box.example");
+    }
+
+    #[test]
+    fn a_registry_has_the_name_that_clusterctl_requires() {
+        assert!(gitlab_host("gitlab.box.example:8443").is_ok());
+        for bad in ["box.example", "gitlab.a b", "https://gitlab.box"] {
+            assert!(gitlab_host(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_commands_as_they_are_printed() {
+        let copy = from_copy("https://192.168.7.1", "PEM\n");
+        let registry = from_registry("gitlab.box.example", "PEM\n");
+        golden::check("capi-init.txt", &format!("{copy}\n{registry}"));
+    }
+}
