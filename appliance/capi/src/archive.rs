@@ -20,8 +20,8 @@ impl Repository {
                 .expect("writing to memory does not fail");
         };
         put("clusterctl.yaml", &self.local_config());
-        for (path, text) in self.files() {
-            put(&path, &text);
+        for (name, text) in self.files() {
+            put(&format!("{LABEL}/{}/{name}", self.version()), text);
         }
         archive.into_inner().expect("writing to memory does not fail")
     }

@@ -1,6 +1,7 @@
-//! Components of the provider: CustomResourceDefinitions and RBAC. There is no Deployment, webhook
-//! or certificate: the controllers run in the box.
+//! Components of the provider: CustomResourceDefinitions and RBAC, without a Deployment, webhook or
+//! certificate, because the controllers run in the box.
 
+use api::core::CLUSTER_ROLE_BINDING;
 use api::infrastructure;
 use serde_json::{Value, json};
 
@@ -13,13 +14,6 @@ pub const LABEL: &str = "infrastructure-tinbox";
 const NAMESPACE: &str = "tinbox-system";
 /// API group of the provider's kinds.
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
-/// Plural names of the provider's kinds.
-const KINDS: [&str; 4] = [
-    "tinkerbellclusters",
-    "tinkerbellclustertemplates",
-    "tinkerbellmachines",
-    "tinkerbellmachinetemplates",
-];
 const DEFINITIONS: [&str; 4] = [
     infrastructure::CLUSTERS,
     infrastructure::CLUSTER_TEMPLATES,
@@ -49,28 +43,32 @@ fn objects() -> Vec<Value> {
         "kind": "Namespace",
         "metadata": { "name": NAMESPACE },
     })];
-    all.extend(DEFINITIONS.map(definition));
+    let definitions = DEFINITIONS.map(definition);
+    let plural =
+        |definition: &Value| definition["spec"]["names"]["plural"].as_str().map(str::to_owned);
+    let kinds: Vec<String> = definitions.iter().filter_map(plural).collect();
+    all.extend(definitions);
     let name = format!("{NAMESPACE}-controllers");
-    all.push(role(&name, &[], &controller_rules()));
+    all.push(role(&name, &[], &controller_rules(&kinds)));
     all.push(json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
+        "apiVersion": CLUSTER_ROLE_BINDING.api_version(),
+        "kind": CLUSTER_ROLE_BINDING.kind,
         "metadata": { "name": name },
         "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
+            "apiGroup": CLUSTER_ROLE_BINDING.group,
             "kind": "ClusterRole",
             "name": name,
         },
         // A ServiceAccount would lose its tokens: `clusterctl upgrade` creates it again.
         "subjects": [{
-            "apiGroup": "rbac.authorization.k8s.io",
+            "apiGroup": CLUSTER_ROLE_BINDING.group,
             "kind": "Group",
             "name": CONTROLLERS,
         }],
     }));
     for (verbs, to) in [(&ALL[..], "edit"), (&READ[..], "view")] {
         let label = format!("rbac.authorization.k8s.io/aggregate-to-{to}");
-        let rule = json!({ "apiGroups": [GROUP], "resources": KINDS, "verbs": verbs });
+        let rule = json!({ "apiGroups": [GROUP], "resources": kinds, "verbs": verbs });
         all.push(role(&format!("{NAMESPACE}-{to}"), &[&label], &[rule]));
     }
     all.iter_mut().for_each(label);
@@ -101,7 +99,7 @@ fn definition(json: &str) -> Value {
 fn role(name: &str, labels: &[&str], rules: &[Value]) -> Value {
     let labels = labels.iter().map(|label| ((*label).to_owned(), Value::from("true")));
     json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": CLUSTER_ROLE_BINDING.api_version(),
         "kind": "ClusterRole",
         "metadata": { "name": name, "labels": labels.collect::<serde_json::Map<_, _>>() },
         "rules": rules,
@@ -114,11 +112,11 @@ fn on(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 }
 
 /// Rights of the controllers in the box.
-fn controller_rules() -> Vec<Value> {
-    let subresources = |suffix: &str| KINDS.map(|kind| format!("{kind}/{suffix}"));
-    let written = [subresources("status"), subresources("finalizers")].concat();
+fn controller_rules(kinds: &[String]) -> Vec<Value> {
+    let subresources = |kind: &String| ["status", "finalizers"].map(|it| format!("{kind}/{it}"));
+    let written: Vec<String> = kinds.iter().flat_map(subresources).collect();
     vec![
-        json!({ "apiGroups": [GROUP], "resources": KINDS, "verbs": ALL }),
+        json!({ "apiGroups": [GROUP], "resources": kinds, "verbs": ALL }),
         json!({
             "apiGroups": [GROUP],
             "resources": written,
@@ -141,7 +139,8 @@ fn controller_rules() -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KINDS, NAMESPACE, objects};
+    use super::{DEFINITIONS, NAMESPACE, objects};
+
     #[test]
     fn there_is_nothing_that_runs_in_the_cluster() {
         let known = ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
@@ -159,7 +158,7 @@ mod tests {
         let objects = objects();
         let crds: Vec<_> =
             objects.iter().filter(|it| it["kind"] == "CustomResourceDefinition").collect();
-        assert_eq!(crds.len(), KINDS.len());
+        assert_eq!(crds.len(), DEFINITIONS.len());
         for crd in crds {
             assert_eq!(crd["spec"]["versions"].as_array().unwrap().len(), 1);
             assert_eq!(crd["spec"]["versions"][0]["storage"], true);
@@ -173,8 +172,10 @@ mod tests {
     #[test]
     fn clusterctl_may_delete_what_is_not_of_a_namespace() {
         let objects = objects();
-        let named =
-            objects.iter().filter(|it| it["kind"].as_str().unwrap().starts_with("ClusterR"));
+        let is_scoped =
+            |it: &&serde_json::Value| it["kind"].as_str().unwrap().starts_with("ClusterR");
+        let named: Vec<_> = objects.iter().filter(is_scoped).collect();
+        assert_eq!(named.len(), 4, "three roles and a binding");
         for object in named {
             let name = object["metadata"]["name"].as_str().unwrap();
             assert!(name.starts_with(&format!("{NAMESPACE}-")), "{name}");

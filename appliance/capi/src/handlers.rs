@@ -11,9 +11,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::host::gitlab_name;
-use crate::package_path::PackagePath;
 use crate::repository::Repository;
 
+/// Port that a URL of HTTPS does not name.
+const HTTPS_PORT: u16 = 443;
 /// Maximum length of a host in characters: the longest host name (RFC 1035) and a port.
 const HOST_CHARS_MAX: usize = 261;
 
@@ -32,13 +33,12 @@ struct Site {
 /// Returns the routes for a box that is called `name` in its network and listens on `port`.
 /// `authority` is the certificate of its authority as PEM.
 pub fn router(repository: Repository, name: String, port: u16, authority: String) -> Router {
-    let package = "/api/v4/projects/{slug}/packages/generic/{package}/{version}/{file}";
     Router::new()
         .route("/clusterctl.yaml", get(config))
         .route("/clusterctl.sh", get(script))
         .route("/clusterctl.tar", get(archive))
         .route("/infrastructure-components.yaml", get(components))
-        .route(package, get(package_file))
+        .route("/api/v4/projects/{*file}", get(package_file))
         .with_state(Arc::new(Site { repository, name, port, authority }))
 }
 
@@ -57,13 +57,12 @@ async fn archive(State(site): State<Arc<Site>>) -> Response {
 }
 
 async fn components(State(site): State<Arc<Site>>) -> Response {
-    yaml(site.repository.components())
+    yaml(site.repository.components().to_owned())
 }
 
 async fn package_file(State(site): State<Arc<Site>>, uri: Uri) -> Response {
-    let path = PackagePath::parse(uri.path()).ok();
-    match path.and_then(|path| site.repository.package_file(&path)) {
-        Some(text) => yaml(text.into_owned()),
+    match site.repository.package_file(uri.path()) {
+        Some(text) => yaml(text.to_owned()),
         None => {
             let text = format!(
                 "this box serves version {} of the provider: see /clusterctl.yaml\n",
@@ -101,7 +100,7 @@ impl Site {
 
     fn with_port(&self, name: &str) -> String {
         match self.port {
-            443 => name.to_owned(),
+            HTTPS_PORT => name.to_owned(),
             port => format!("{name}:{port}"),
         }
     }

@@ -13,7 +13,9 @@ pub fn gitlab_name(name: &str) -> String {
 
 /// Returns the names of the box's certificate with a `gitlab.` name for each of its host names.
 pub fn with_gitlab_names(mut names: Vec<String>) -> Vec<String> {
-    let is_host = |name: &&String| name.parse::<IpAddr>().is_err() && *name != "localhost";
+    let is_host = |name: &&String| {
+        name.parse::<IpAddr>().is_err() && *name != "localhost" && !name.starts_with(GITLAB)
+    };
     let added: Vec<String> = names.iter().filter(is_host).map(|name| gitlab_name(name)).collect();
     names.extend(added);
     names
@@ -25,9 +27,8 @@ mod tests {
 
     #[test]
     fn a_host_name_has_a_name_for_clusterctl() {
-        let names = ["127.0.0.1", "localhost", "tinbox.local", "fd00::1"].map(str::to_owned);
-        let names = with_gitlab_names(names.to_vec());
-        let expected = ["127.0.0.1", "localhost", "tinbox.local", "fd00::1", "gitlab.tinbox.local"];
-        assert_eq!(names, expected);
+        let given = ["127.0.0.1", "localhost", "tinbox.local", "fd00::1", "gitlab.box.example"];
+        let names = with_gitlab_names(given.map(str::to_owned).to_vec());
+        assert_eq!(names, [&given[..], &["gitlab.tinbox.local"]].concat());
     }
 }

@@ -11,10 +11,8 @@ mod archive;
 mod components;
 mod handlers;
 mod host;
-mod package_path;
 mod repository;
 
 pub use handlers::router;
 pub use host::with_gitlab_names;
-pub use package_path::{InvalidPath, PackagePath};
 pub use repository::Repository;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::components::{self, LABEL, NAME};
-use crate::package_path::PackagePath;
 
-/// Project in the URLs. The escaped slash makes clusterctl 1.6 to 1.8 accept the path, which
-/// compare the escaped form only.
+/// Project in the URLs, escaped to one segment. The escaped slash makes clusterctl 1.6 to 1.8
+/// accept the path, which compare the escaped form only. clusterctl requests one file by one GET
+/// (sigs.k8s.io/cluster-api, cmd/clusterctl/client/repository/repository_gitlab.go).
 const PROJECT: &str = "box%2Ffirmware";
 pub const COMPONENTS: &str = "infrastructure-components.yaml";
 
@@ -15,7 +15,7 @@ pub const COMPONENTS: &str = "infrastructure-components.yaml";
 /// up the installed version in the file of the new version.
 ///
 /// Contract v1beta1 is the one that clusterctl 1.6 to 1.10 require; clusterctl 1.11 to 1.15 accept
-/// it beside v1beta2. The kinds fulfill both.
+/// it beside v1beta2. The kinds have the fields of both contracts.
 const SERIES: [(u64, u64, &str); 1] = [(0, 1, "v1beta1")];
 
 /// Cluster templates by flavor; the default has the empty name.
@@ -31,16 +31,28 @@ const CLASS: &str = "clusterclass-tinbox.yaml";
 const CLASS_YAML: &str = include_str!("repository/templates/clusterclass.yaml");
 
 /// Provider release of one version.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Repository {
     /// Version with its `v`.
     version: String,
+    /// Path of the release in the registry, with a slash at the end.
+    package: String,
+    /// Files of the release by name. Clients without a session request them, so that they are made
+    /// once.
+    files: Vec<(String, Cow<'static, str>)>,
 }
 
 impl Repository {
     /// Creates the release of a version such as `0.1.0`.
     pub fn new(version: &str) -> Self {
-        Self { version: format!("v{version}") }
+        let package = format!("/api/v4/projects/{PROJECT}/packages/generic/{LABEL}/v{version}/");
+        let mut files = vec![
+            ("metadata.yaml".to_owned(), metadata().into()),
+            (COMPONENTS.to_owned(), components::yaml().into()),
+            (CLASS.to_owned(), CLASS_YAML.into()),
+        ];
+        files.extend(TEMPLATES.map(|(flavor, text)| (template_name(flavor), text.into())));
+        Self { version: format!("v{version}"), package, files }
     }
 
     /// Version with its `v`.
@@ -51,33 +63,28 @@ impl Repository {
     /// Returns `clusterctl.yaml` for a box that is reached at `host`: a name that begins with
     /// `gitlab.`, with an optional port.
     pub fn config(&self, host: &str) -> String {
-        let version = &self.version;
-        config(&format!(
-            "https://{host}/api/v4/projects/{PROJECT}/packages/generic/{LABEL}/{version}/\
-             {COMPONENTS}"
-        ))
+        config(&format!("https://{host}{}{COMPONENTS}", self.package))
     }
 
-    /// Returns a file of the package registry; `None` if the release has no such file.
-    pub fn package_file(&self, path: &PackagePath<'_>) -> Option<Cow<'static, str>> {
-        let is_current =
-            path.slug == PROJECT && path.package == LABEL && path.version == self.version;
-        if is_current { file(path.file) } else { None }
+    /// Returns the file at a path of the registry; `None` if the release has no such file. `path`
+    /// is the path of the URL as it was sent: a decoded `%2F` would be a separator.
+    pub fn package_file(&self, path: &str) -> Option<&str> {
+        self.file(path.strip_prefix(&self.package)?)
     }
 
     /// Returns the components with clusterctl's own labels, for `kubectl apply`.
-    pub fn components(&self) -> String {
-        components::yaml()
+    pub fn components(&self) -> &str {
+        self.file(COMPONENTS).unwrap_or_default()
     }
 
-    /// Files of the provider in a local repository of `clusterctl`, by their path below it.
-    pub(crate) fn files(&self) -> Vec<(String, Cow<'static, str>)> {
-        let mut names = vec!["metadata.yaml".into(), COMPONENTS.into(), CLASS.into()];
-        names.extend(TEMPLATES.iter().map(|(flavor, _)| template_name(flavor)));
-        let folder = format!("{LABEL}/{}", self.version);
-        let put = |name: &String| Some((format!("{folder}/{name}"), file(name)?));
-        let files = names.iter().filter_map(put);
-        files.collect()
+    /// Files of the release by name.
+    pub(crate) fn files(&self) -> &[(String, Cow<'static, str>)] {
+        &self.files
+    }
+
+    fn file(&self, name: &str) -> Option<&str> {
+        let found = self.files.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.as_ref())
     }
 }
 
@@ -91,21 +98,6 @@ fn template_name(flavor: &str) -> String {
         "" => "cluster-template.yaml".to_owned(),
         _ => format!("cluster-template-{flavor}.yaml"),
     }
-}
-
-/// Returns a file of the release, by its name.
-fn file(name: &str) -> Option<Cow<'static, str>> {
-    if name == "metadata.yaml" {
-        return Some(metadata().into());
-    }
-    if name == COMPONENTS {
-        return Some(components::yaml().into());
-    }
-    if name == CLASS {
-        return Some(CLASS_YAML.into());
-    }
-    let found = TEMPLATES.iter().find(|(flavor, _)| template_name(flavor) == name);
-    found.map(|(_, text)| Cow::Borrowed(*text))
 }
 
 fn metadata() -> String {

@@ -90,7 +90,7 @@ pub enum Command {
     /// Back up and restore the box
     #[command(subcommand)]
     Backup(backup::Command),
-    /// Create kubeconfigs for Cluster API and other programs
+    /// Connect Cluster API and other programs of other clusters
     #[command(subcommand)]
     Capi(capi::Command),
     /// List, replace and revoke access tokens

@@ -124,6 +124,8 @@ pub enum Error {
         what: String,
         /// Time that was waited.
         after: String,
+        /// Command of this program that waits longer; `None` to run the same command again.
+        longer: Option<String>,
     },
     /// The pin of the box differs from the expected pin.
     #[error("the box at {address} has the pin {found}, not {wanted}")]
@@ -171,10 +173,11 @@ pub enum ReachFailure {
 }
 
 impl Error {
-    /// Creates the error of a wait for `what` that ended after `limit`.
-    pub fn too_late(what: String, limit: Duration) -> Self {
+    /// Creates the error of a wait for `what` that ended after `limit`. `longer` is another command
+    /// that waits longer.
+    pub fn too_late(what: String, limit: Duration, longer: Option<String>) -> Self {
         let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-        Error::TooLate { what, after: stdx::seconds(millis) }
+        Error::TooLate { what, after: stdx::seconds(millis), longer }
     }
 
     /// Returns advice for the user; `None` if there is none. `program` is the name of this program
@@ -205,8 +208,8 @@ impl Error {
             Error::Ambiguous { .. } => "use the id or the full name of the object".to_owned(),
             Error::Unable { hint, .. } => (*hint).to_owned(),
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
-            Error::TooLate { what, .. } => match what.strip_prefix("workflow ") {
-                Some(name) => format!("`{program} workflow events {name} --follow` waits longer"),
+            Error::TooLate { longer, .. } => match longer {
+                Some(command) => format!("`{program} {command}` waits longer"),
                 None => "run the command again to wait longer, or set --timeout".to_owned(),
             },
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
@@ -239,7 +242,12 @@ impl Error {
             | Error::Answer { .. }
             | Error::Output(_) => 2,
             Error::Refused { code: 401 | 403, .. } => 2,
-            _ => 1,
+            Error::Refused { .. }
+            | Error::Unknown { .. }
+            | Error::Ambiguous { .. }
+            | Error::Unable { .. }
+            | Error::Failed { .. }
+            | Error::TooLate { .. } => 1,
         }
     }
 

@@ -85,10 +85,14 @@ pub fn progress(status: &WorkflowStatus) -> (String, Tone) {
     }
 }
 
-/// Returns word and shape of a workflow; `held` is true if a person paused the workflow.
-pub fn work(state: State, held: bool) -> (Word, Shape) {
+/// Returns text, tone and shape of a workflow. `held` is true if a person paused the workflow;
+/// `queued` is its place in the queue, empty for the first.
+pub fn work(state: State, held: bool, queued: &str) -> (&str, Tone, Shape) {
     if held && !state.ended() {
-        return (word("paused", Tone::Quiet), Shape::Bars);
+        return ("paused", Tone::Quiet, Shape::Bars);
+    }
+    if !queued.is_empty() {
+        return (queued, Tone::Waiting, Shape::HalfDot);
     }
     let shape = match state {
         State::New => Shape::Ring,
@@ -99,7 +103,8 @@ pub fn work(state: State, held: bool) -> (Word, Shape) {
         State::Failed => Shape::Cross,
         State::Timeout => Shape::CrossClock,
     };
-    (workflow(state), shape)
+    let word = workflow(state);
+    (word.text, word.tone, shape)
 }
 
 /// Returns the word for an action's state.

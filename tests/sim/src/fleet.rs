@@ -4,10 +4,10 @@
 //! management controllers (BMCs) fail, machines lose power or hang. The box is killed, its clock is
 //! changed, its disk is full, and name servers and BMCs do not answer.
 //!
-//! Faults of the box and actions of owners are derived from the seed. The order of two events at
-//! the same instant does not follow from the seed: `tokio::select!` and `HashMap` use their own
-//! randomness. So the delays of single messages differ, and also the state of a machine at the time
-//! of a fault. The same seed gives the same faults, not the same run.
+//! Faults of the box and actions of owners are derived from the seed. The order of events at equal
+//! times is random, because `tokio::select!` and `HashMap` have random seeds of their own. So the
+//! delays of single messages differ, and also the state of a machine at the time of a fault. One
+//! seed gives the same faults, not the same run.
 //!
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
 //! [`direct()`] for a test that waits for a condition and then acts. Inside: `appliance` is the box

@@ -1,9 +1,8 @@
 use super::{Repository, SERIES, TEMPLATES};
-use crate::PackagePath;
 
-fn at<'a>(package: &'a str, version: &'a str, file: &'a str) -> PackagePath<'a> {
-    PackagePath { slug: "box%2Ffirmware", package, version, file }
-}
+/// Path of the current release in the registry.
+const RELEASE: &str =
+    "/api/v4/projects/box%2Ffirmware/packages/generic/infrastructure-tinbox/v0.1.0";
 
 #[test]
 fn the_series_of_this_version_is_in_the_metadata() {
@@ -13,29 +12,35 @@ fn the_series_of_this_version_is_in_the_metadata() {
 }
 
 #[test]
-fn each_url_of_the_configuration_leads_to_the_components() {
+fn the_url_of_the_configuration_leads_to_the_components() {
     let repository = Repository::new("0.1.0");
     let config = repository.config("gitlab.tinbox.local:8443");
-    let host = "https://gitlab.tinbox.local:8443";
-    let urls: Vec<_> = config.lines().filter_map(|line| line.split_once("url: ")).collect();
-    assert_eq!(urls.len(), 1);
-    for (_, url) in urls {
-        let path = PackagePath::parse(url.strip_prefix(host).unwrap()).unwrap();
-        assert!(repository.package_file(&path).unwrap().contains("CustomResourceDefinition"));
-    }
+    let (_, url) = config.split_once("url: ").unwrap();
+    let path = url.trim_end().strip_prefix("https://gitlab.tinbox.local:8443").unwrap();
+    assert_eq!(path, format!("{RELEASE}/infrastructure-components.yaml"));
+    assert_eq!(repository.package_file(path), Some(repository.components()));
+    assert!(repository.components().contains("CustomResourceDefinition"));
 }
 
 #[test]
-fn other_versions_packages_and_files_are_not_served() {
+fn other_paths_are_not_served() {
     let repository = Repository::new("0.1.0");
-    let has = |path: PackagePath<'_>| repository.package_file(&path).is_some();
-    assert!(has(at("infrastructure-tinbox", "v0.1.0", "metadata.yaml")));
-    assert!(!has(at("infrastructure-tinbox", "v0.2.0", "metadata.yaml")));
-    assert!(!has(at("infrastructure-metal3", "v0.1.0", "metadata.yaml")));
-    assert!(!has(at("bootstrap-tinbox", "v0.1.0", "metadata.yaml")));
-    assert!(!has(at("infrastructure-tinbox", "v0.1.0", "cluster-template-none.yaml")));
-    let current = at("infrastructure-tinbox", "v0.1.0", "metadata.yaml");
-    assert!(!has(PackagePath { slug: "box", ..current }));
+    let metadata = format!("{RELEASE}/metadata.yaml");
+    assert!(repository.package_file(&metadata).is_some());
+    for (part, other) in [
+        ("v0.1.0", "v0.2.0"),
+        ("infrastructure-tinbox", "infrastructure-metal3"),
+        ("box%2Ffirmware", "box"),
+        ("box%2Ffirmware", "box/firmware"),
+        ("/api/v4", "/api/v3"),
+        ("metadata.yaml", "cluster-template-none.yaml"),
+        ("metadata.yaml", ""),
+        ("metadata.yaml", "/metadata.yaml"),
+        ("metadata.yaml", "metadata.yaml/more"),
+    ] {
+        let path = metadata.replacen(part, other, 1);
+        assert_eq!(repository.package_file(&path), None, "{path}");
+    }
 }
 
 #[test]
@@ -43,7 +48,7 @@ fn each_template_is_a_file_with_yaml_documents() {
     let repository = Repository::new("0.1.0");
     for (flavor, _) in TEMPLATES {
         let name = super::template_name(flavor);
-        let text = repository.package_file(&at("infrastructure-tinbox", "v0.1.0", &name)).unwrap();
+        let text = repository.package_file(&format!("{RELEASE}/{name}")).unwrap();
         assert!(text.contains("apiVersion:") && text.contains("${CLUSTER_NAME}"), "{name}");
     }
 }

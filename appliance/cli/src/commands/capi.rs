@@ -110,10 +110,8 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 fn checked(option: &str, server: String) -> Result<String, Error> {
     let host = server.strip_prefix("https://").unwrap_or_default();
     let plain = !host.is_empty() && !host.contains(['@', '?', '#', ' ', '\'']);
-    if !plain {
-        return Err(Error::Usage(format!("{option} must be a URL such as https://box:6443")));
-    }
-    Ok(server.trim_end_matches('/').to_owned())
+    let wrong = || Error::Usage(format!("{option} must be a URL such as https://box:6443"));
+    plain.then(|| server.trim_end_matches('/').to_owned()).ok_or_else(wrong)
 }
 
 /// Creates the ServiceAccount if it does not exist. An existing account gets another token.

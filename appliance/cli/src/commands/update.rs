@@ -190,7 +190,7 @@ async fn until_end(
             _ => say(&mut bar, &mut last_line, line(update)),
         }
         if began.elapsed() > limit {
-            return Err(Error::too_late(format!("the update to {}", update.version), limit));
+            return Err(Error::too_late(format!("the update to {}", update.version), limit, None));
         }
         sleep(POLL).await;
         report = match self::report(context).await {

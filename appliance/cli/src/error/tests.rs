@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use api::bmc::MACHINE;
 use api::network::NETWORK;
 use api::tinkerbell::HARDWARE;
@@ -64,8 +66,12 @@ fn all() -> Vec<Error> {
             why: "action stream-image: sha256 of the image is 00, expected ff".into(),
             look: "workflow events nuc1-x7k2p".into(),
         },
-        Error::too_late("workflow nuc1-x7k2p".into(), std::time::Duration::from_secs(3600)),
-        Error::too_late("the history of nuc1".into(), std::time::Duration::from_secs(3600)),
+        Error::too_late(
+            "workflow nuc1-x7k2p".into(),
+            Duration::from_secs(3600),
+            Some("workflow events nuc1-x7k2p --follow".into()),
+        ),
+        Error::too_late("the history of nuc1".into(), Duration::from_secs(3600), None),
         Error::Output(std::io::Error::from_raw_os_error(28)),
     ]
 }

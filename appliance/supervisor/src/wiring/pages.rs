@@ -293,9 +293,11 @@ impl Wiring {
         }
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
-        let names = self.config.api_names().into_iter().chain(own_names()).collect();
+        let own = own_names();
+        let name = own[0].clone();
+        let names = self.config.api_names().into_iter().chain(own).collect();
         let port = listener.local_addr().context("cannot read the port of the pages")?.port();
-        let (repository, [name, _]) = (Repository::new(env!("CARGO_PKG_VERSION")), own_names());
+        let repository = Repository::new(env!("CARGO_PKG_VERSION"));
         let authority = pki.ca_pem().to_owned();
         let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
         let given = PageSource {

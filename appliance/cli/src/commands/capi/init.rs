@@ -3,9 +3,6 @@
 use crate::commands::Context;
 use crate::error::Error;
 
-/// Folder of the provider's release, which `clusterctl.sh` of the box writes.
-const RELEASE: &str = "$HOME/.config/cluster-api/tinbox";
-
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// URL of the box's pages as the workstation reaches them [default: port 443 of the host in
@@ -21,25 +18,19 @@ pub struct Arguments {
 
 fn gitlab_host(text: &str) -> Result<String, String> {
     let is_host = |char: char| char.is_ascii_alphanumeric() || "-.:".contains(char);
-    if text.starts_with("gitlab.") && text.chars().all(is_host) {
-        Ok(text.to_owned())
-    } else {
-        Err("expected a host name that begins with \"gitlab.\", such as gitlab.box.example".into())
-    }
+    let is_valid = text.starts_with("gitlab.") && text.chars().all(is_host);
+    let expected = "expected a host name that begins with \"gitlab.\", such as gitlab.box.example";
+    is_valid.then(|| text.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
 pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> {
     let authority = super::bundle(&context.authorities);
-    let text = match &arguments.gitlab {
-        Some(host) => from_registry(host, &authority),
-        None => {
-            let pages = match &arguments.pages {
-                Some(pages) => super::checked("--pages", pages.clone())?,
-                None => pages(context.client.server()),
-            };
-            from_copy(&pages, &authority)
-        }
+    let pages = match &arguments.pages {
+        Some(pages) => super::checked("--pages", pages.clone())?,
+        None => pages(context.client.server()),
     };
+    let copy = || from_copy(&pages, &authority);
+    let text = arguments.gitlab.as_ref().map_or_else(copy, |host| from_registry(host, &authority));
     context.printer.line(text.trim_end())?;
     context.printer.note("this version of the box does not provision the objects of the provider");
     Ok(())
@@ -67,9 +58,11 @@ fn from_copy(pages: &str, authority: &str) -> String {
         "curl -fsS --cacert \"$folder/ca.pem\" -o \"$folder/clusterctl.sh\" \\\n\
          \x20 '{pages}/clusterctl.sh'\n\
          sh \"$folder/clusterctl.sh\"\n\
-         clusterctl init --infrastructure tinbox --config \"{RELEASE}/clusterctl.yaml\"\n"
+         clusterctl init --infrastructure tinbox --config \
+         \"$HOME/.config/cluster-api/tinbox/clusterctl.yaml\"\n"
     );
-    with_authority("folder=$(mktemp -d)\n", authority, &text)
+    let folder = "folder=$(mktemp -d)\ntrap 'rm -rf \"$folder\"' EXIT\n";
+    with_authority(folder, authority, &text)
 }
 
 fn with_authority(folder: &str, authority: &str, rest: &str) -> String {

@@ -150,7 +150,7 @@ impl<'a> HistoryPrinter<'a> {
         let deadline = Instant::now() + limit;
         loop {
             let Ok(change) = timeout_at(deadline, changes.next()).await else {
-                return Err(Error::too_late(format!("the history of {}", self.name), limit));
+                return Err(Error::too_late(format!("the history of {}", self.name), limit, None));
             };
             match change? {
                 WatchEvent::Listed(events) => {

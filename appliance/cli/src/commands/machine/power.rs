@@ -154,8 +154,7 @@ async fn until_end(
     let deadline = Instant::now() + limit;
     loop {
         let Ok(change) = timeout_at(deadline, changes.next()).await else {
-            let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-            return Err(Error::TooLate { what, after });
+            return Err(Error::too_late(what, limit, None));
         };
         let object = match change? {
             WatchEvent::Listed(items) => items.into_iter().next(),

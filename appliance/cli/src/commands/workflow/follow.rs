@@ -58,7 +58,8 @@ pub async fn until_end(
             }
             _ = tick.tick(), if view.state == Some(State::Running) => view.poll().await,
             () = sleep_until(deadline) => {
-                return Err(Error::too_late(format!("workflow {name}"), limit));
+                let longer = format!("workflow events {name} --follow");
+                return Err(Error::too_late(format!("workflow {name}"), limit, Some(longer)));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use status::view::{StatusView, Work};
-use status::words::{self, Shape, Tone};
+use status::words;
 
 use super::{design, link, rendered};
 
@@ -29,11 +29,7 @@ pub fn workflows(view: &StatusView) -> String {
 }
 
 fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
-    let (word, shape) = words::work(work.state, work.held);
-    let (word, tone, shape) = match work.queued.as_str() {
-        queued if !queued.is_empty() && !work.held => (queued, Tone::Waiting, Shape::HalfDot),
-        _ => (word.text, word.tone, shape),
-    };
+    let (word, tone, shape) = words::work(work.state, work.held, &work.queued);
     let mut step = Vec::new();
     step.extend((!work.step.is_empty()).then(|| work.step.to_string()));
     step.extend((work.actions > 0).then(|| format!("{} of {} done", work.done, work.actions)));
