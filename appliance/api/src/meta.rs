@@ -1,9 +1,15 @@
 //! Fields of every object, with the names of Kubernetes (apimachinery `meta/v1`).
 
+mod condition;
+mod label_selector;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+pub use condition::Condition;
+pub use label_selector::{LabelRequirement, LabelSelector, SelectorError};
 
 /// Kind of object in one API version, with the parts of its API path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,0 +1,89 @@
+//! Kinds TinkerbellMachineTemplate and TinkerbellClusterTemplate, which Cluster API clones.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{TinkerbellClusterSpec, TinkerbellMachineSpec};
+use crate::meta::Object;
+
+/// Template of TinkerbellMachines, for a MachineDeployment or a control plane.
+pub type TinkerbellMachineTemplate =
+    Object<TinkerbellMachineTemplateSpec, TinkerbellMachineTemplateStatus>;
+/// Template of TinkerbellClusters, for a ClusterClass. The kind has no status.
+pub type TinkerbellClusterTemplate = Object<TinkerbellClusterTemplateSpec, Map<String, Value>>;
+
+/// Spec of a TinkerbellMachineTemplate.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TinkerbellMachineTemplateSpec {
+    /// Content of each machine.
+    pub template: MachineTemplate,
+}
+
+/// Content of the machines of a template.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct MachineTemplate {
+    /// Labels and annotations of each machine.
+    pub metadata: TemplateMeta,
+    /// Spec of each machine.
+    pub spec: TinkerbellMachineSpec,
+}
+
+/// Spec of a TinkerbellClusterTemplate.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TinkerbellClusterTemplateSpec {
+    /// Content of each cluster.
+    pub template: ClusterTemplate,
+}
+
+/// Content of the clusters of a template.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ClusterTemplate {
+    /// Labels and annotations of each cluster.
+    pub metadata: TemplateMeta,
+    /// Spec of each cluster.
+    pub spec: TinkerbellClusterSpec,
+}
+
+/// Labels and annotations of the objects of a template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct TemplateMeta {
+    /// Labels of each object.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of each object.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Tinbox extension: properties of the Hardware that machines of a template can use. The cluster
+/// autoscaler reads them to scale up from zero machines.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TinkerbellMachineTemplateStatus {
+    /// Least amount of each resource (`cpu`, `memory`), as Kubernetes quantities.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub capacity: BTreeMap<String, String>,
+    /// Platform of the nodes; `None` if the Hardware differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_info: Option<NodeInfo>,
+    /// Other fields, which the box writes unchanged.
+    #[serde(flatten)]
+    pub rest: BTreeMap<String, Value>,
+}
+
+/// Platform of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeInfo {
+    /// CPU architecture: `amd64`, `arm64`, `s390x` or `ppc64le`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub architecture: String,
+    /// Operating system, such as `linux`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub operating_system: String,
+}
