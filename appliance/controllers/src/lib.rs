@@ -15,6 +15,7 @@ pub mod job;
 pub mod machine;
 pub mod runtime;
 pub mod task;
+pub mod tinkerbell_machine;
 pub mod workflow;
 
 pub use machine::{BmcDrivers, Drivers};

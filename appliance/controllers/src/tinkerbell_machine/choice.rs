@@ -1,0 +1,285 @@
+//! Choice of the Hardware for a TinkerbellMachine, as a pure function of the request and of all
+//! Hardware.
+//!
+//! A Hardware that the machine owns always wins. A request with a name (`hardwareName` or
+//! `providerID`) gets the Hardware with this name or nothing. Other requests get the free Hardware
+//! with the highest sum of preferred weights, then the Hardware that was released the longest time
+//! ago, then the first by namespace and name.
+
+mod machine_model;
+mod named;
+mod refusal;
+mod summary;
+
+use std::cmp::Reverse;
+
+use api::infrastructure::{
+    Affinity, FAILURE_DOMAIN, HardwareSelector, OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT,
+    TinkerbellMachine,
+};
+use api::meta::{ObjectKey, SelectorError};
+use api::tinkerbell::Hardware;
+use jiff::Timestamp;
+
+use crate::enrollment::PROVISIONED;
+use machine_model::MachineModel;
+pub use named::NameError;
+use named::named;
+pub use refusal::Refusal;
+pub use summary::{SUMMARY_CHARS_MAX, SUMMARY_HOSTS_MAX};
+
+/// Hardware that a TinkerbellMachine needs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HardwareRequest {
+    /// Key of the TinkerbellMachine.
+    pub machine: ObjectKey,
+    /// Name of the only acceptable Hardware; empty for any.
+    pub hardware_name: String,
+    /// Provider ID of the machine to adopt without a new installation; empty for any Hardware.
+    pub provider_id: String,
+    /// Maker, model and labels that the Hardware must have.
+    pub selector: HardwareSelector,
+    /// Label rules that require or prefer Hardware.
+    pub affinity: Affinity,
+    /// Failure domain of the Hardware; empty for any.
+    pub failure_domain: String,
+    /// Name of the box: the failure domain of Hardware without the label [`FAILURE_DOMAIN`].
+    pub box_name: String,
+}
+
+/// Error in a request, which the owner of the TinkerbellMachine must correct.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// A required term has an invalid selector.
+    #[error("spec.hardwareAffinity.required[{at}]: {error}")]
+    Required {
+        /// Position of the term, from 0.
+        at: usize,
+        /// Error in the selector.
+        error: SelectorError,
+    },
+    /// A preferred term has an invalid selector.
+    #[error("spec.hardwareAffinity.preferred[{at}]: {error}")]
+    Preferred {
+        /// Position of the term, from 0.
+        at: usize,
+        /// Error in the selector.
+        error: SelectorError,
+    },
+    /// The Hardware with the requested name cannot be determined.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+/// Result of the check of one Hardware.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Key of the Hardware.
+    pub host: ObjectKey,
+    /// Sum of the preferred weights, or the reason why the Hardware cannot be used.
+    pub result: Result<i64, Refusal>,
+}
+
+/// Chosen Hardware, and the reasons for the choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Key of the chosen Hardware; `None` if no Hardware can be used.
+    pub taken: Option<ObjectKey>,
+    /// Result for each candidate, in the order of the keys. Empty after an invalid request. A
+    /// Hardware without the requested name is not a candidate.
+    pub verdicts: Vec<Verdict>,
+    /// Message for a condition: one or two sentences of at most [`SUMMARY_CHARS_MAX`] characters.
+    pub summary: String,
+    /// Error of the request; no Hardware is taken.
+    pub error: Option<RequestError>,
+}
+
+impl HardwareRequest {
+    /// Creates the request of a TinkerbellMachine. The failure domain of its owner, the Machine of
+    /// Cluster API, takes precedence over that in the spec.
+    pub fn of(machine: &TinkerbellMachine, owner_domain: Option<&str>, box_name: &str) -> Self {
+        let spec = &machine.spec;
+        let owner_domain = owner_domain.filter(|domain| !domain.is_empty());
+        Self {
+            machine: machine.key(),
+            hardware_name: spec.hardware_name.clone(),
+            provider_id: spec.provider_id.clone(),
+            selector: spec.hardware_selector.clone(),
+            affinity: spec.hardware_affinity.clone(),
+            failure_domain: owner_domain.unwrap_or(&spec.failure_domain).to_owned(),
+            box_name: box_name.to_owned(),
+        }
+    }
+
+    /// Returns true if the request names its Hardware. The Hardware may run the machine already, so
+    /// selectors and failure domain do not apply.
+    fn has_name(&self) -> bool {
+        !self.hardware_name.is_empty() || !self.provider_id.is_empty()
+    }
+
+    fn check(&self) -> Result<(), RequestError> {
+        for (at, term) in self.affinity.required.iter().enumerate() {
+            let checked = term.label_selector.check();
+            checked.map_err(|error| RequestError::Required { at, error })?;
+        }
+        for (at, term) in self.affinity.preferred.iter().enumerate() {
+            let checked = term.hardware_affinity_term.label_selector.check();
+            checked.map_err(|error| RequestError::Preferred { at, error })?;
+        }
+        Ok(())
+    }
+}
+
+impl Verdict {
+    /// Returns the machine-readable reason: `Usable`, or the reason of the refusal.
+    pub fn reason(&self) -> &'static str {
+        self.result.as_ref().map_or_else(Refusal::word, |_| "Usable")
+    }
+
+    /// Returns a sentence for a person without its final period.
+    pub fn sentence(&self) -> String {
+        match &self.result {
+            Ok(_) => format!("{} can be used", self.host),
+            Err(refusal) => format!("{} {refusal}", self.host),
+        }
+    }
+}
+
+/// Chooses the Hardware for a TinkerbellMachine. The order of `hosts` does not matter. The caller
+/// must write the owner labels on condition that the Hardware is unchanged, because another
+/// machine may choose the same Hardware at the same time.
+pub fn choose(wanted: &HardwareRequest, hosts: &[Hardware]) -> Choice {
+    let mut hosts: Vec<&Hardware> = hosts.iter().collect();
+    hosts.sort_by_cached_key(|host| host.key());
+    if let Some(owned) = owned(wanted, &hosts) {
+        let host = owned.key();
+        let summary = summary::owned(&host);
+        let verdicts = vec![Verdict { host: host.clone(), result: Ok(score(wanted, owned)) }];
+        return Choice { taken: Some(host), verdicts, summary, error: None };
+    }
+    let candidates = match candidates(wanted, &hosts) {
+        Ok(candidates) => candidates,
+        Err(error) => {
+            let summary = summary::invalid(&error);
+            return Choice { taken: None, verdicts: Vec::new(), summary, error: Some(error) };
+        }
+    };
+    let mut verdicts = Vec::new();
+    let mut usable = Vec::new();
+    for host in candidates {
+        let result = check(wanted, host).map(|()| score(wanted, host));
+        if let Ok(score) = result {
+            usable.push((Reverse(score), released_at(host), host));
+        }
+        verdicts.push(Verdict { host: host.key(), result });
+    }
+    // The sort is stable, so equal Hardware stays in the order of the keys.
+    usable.sort_by_key(|(score, released, _)| (*score, *released));
+    let taken = usable.first().map(|(_, _, host)| host.key());
+    let summary = match &taken {
+        Some(host) => summary::taken(host, &verdicts),
+        None => summary::refused(&verdicts),
+    };
+    Choice { taken, verdicts, summary, error: None }
+}
+
+/// Returns the failure domain of a Hardware: its label, else the name of the box.
+pub fn failure_domain<'a>(host: &'a Hardware, box_name: &'a str) -> &'a str {
+    let label = host.metadata.labels.get(FAILURE_DOMAIN).filter(|label| !label.is_empty());
+    label.map_or(box_name, String::as_str)
+}
+
+/// Returns the Hardware that the machine owns. Of several, the one with the requested name wins,
+/// then the first by key.
+fn owned<'a>(wanted: &HardwareRequest, hosts: &[&'a Hardware]) -> Option<&'a Hardware> {
+    let is_own = |host: &&&Hardware| owner(host).as_ref() == Some(&wanted.machine);
+    let own: Vec<&Hardware> = hosts.iter().filter(is_own).copied().collect();
+    let by_name = named(wanted, &own).ok();
+    by_name.filter(|_| wanted.has_name()).or_else(|| own.first().copied())
+}
+
+/// Returns the Hardware to check: all, or the Hardware with the requested name.
+fn candidates<'a>(
+    wanted: &HardwareRequest,
+    hosts: &[&'a Hardware],
+) -> Result<Vec<&'a Hardware>, RequestError> {
+    if wanted.has_name() {
+        return Ok(vec![named(wanted, hosts)?]);
+    }
+    wanted.check()?;
+    Ok(hosts.to_vec())
+}
+
+/// Returns the key of the TinkerbellMachine that owns a Hardware; `None` if the Hardware is free.
+fn owner(host: &Hardware) -> Option<ObjectKey> {
+    let labels = &host.metadata.labels;
+    let name = labels.get(OWNER_NAME)?;
+    Some(ObjectKey::new(labels.get(OWNER_NAMESPACE).map_or("", String::as_str), name))
+}
+
+/// Checks if a Hardware can be used for the request. Parses the inventory only if all other checks
+/// succeed, because it has up to 64 KiB.
+fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
+    if host.metadata.deletion_timestamp.is_some() {
+        return Err(Refusal::Deleted);
+    }
+    if let Some(owner) = owner(host) {
+        return Err(Refusal::InUse(owner));
+    }
+    // A provisioned machine without an owner may have lost its labels. Only a request that adopts
+    // the machine, and so never erases its disks, may take it.
+    if wanted.provider_id.is_empty() && host.metadata.annotations.contains_key(PROVISIONED) {
+        return Err(Refusal::Provisioned);
+    }
+    complete(host)?;
+    if wanted.has_name() {
+        return Ok(());
+    }
+    let domain = failure_domain(host, &wanted.box_name);
+    if !wanted.failure_domain.is_empty() && wanted.failure_domain != domain {
+        return Err(Refusal::FailureDomain(domain.to_owned()));
+    }
+    let labels = &host.metadata.labels;
+    for (key, value) in wanted.selector.labels() {
+        if labels.get(&key) != Some(&value) {
+            return Err(Refusal::Label(key));
+        }
+    }
+    let required = &wanted.affinity.required;
+    if !required.is_empty() && !required.iter().any(|term| term.label_selector.matches(labels)) {
+        return Err(Refusal::Affinity);
+    }
+    let model = MachineModel::of(host, &wanted.selector);
+    model.check(&wanted.selector)
+}
+
+/// Checks the fields that the installation of a machine needs.
+fn complete(host: &Hardware) -> Result<(), Refusal> {
+    let interface = host.spec.interfaces.first().ok_or(Refusal::NoInterface)?;
+    let dhcp = interface.dhcp.as_ref();
+    dhcp.and_then(|dhcp| dhcp.mac).ok_or(Refusal::NoMac)?;
+    let address = dhcp.and_then(|dhcp| dhcp.ip.as_ref()).map_or("", |ip| &ip.address);
+    if address.parse::<std::net::IpAddr>().is_err() {
+        return Err(Refusal::NoAddress);
+    }
+    // A disk is a path or a hint such as serialNumber=S4EV: actions accept both as DEST_DISK.
+    let has_disk = host.spec.disks.first().is_some_and(|disk| !disk.device.is_empty());
+    if has_disk { Ok(()) } else { Err(Refusal::NoDisk) }
+}
+
+/// Returns the sum of the weights of all preferred terms that match.
+fn score(wanted: &HardwareRequest, host: &Hardware) -> i64 {
+    let terms = wanted.affinity.preferred.iter();
+    let matching = terms
+        .filter(|term| term.hardware_affinity_term.label_selector.matches(&host.metadata.labels));
+    matching.map(|term| i64::from(term.weight)).sum()
+}
+
+/// Returns the time of the last release; `None` sorts first: the Hardware was never released, or
+/// the annotation is not a valid time.
+fn released_at(host: &Hardware) -> Option<Timestamp> {
+    host.metadata.annotations.get(RELEASED_AT)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;
