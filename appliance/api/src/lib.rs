@@ -11,5 +11,6 @@ pub mod identity;
 pub mod infrastructure;
 pub mod meta;
 pub mod network;
+pub mod os_image;
 pub mod state;
 pub mod tinkerbell;

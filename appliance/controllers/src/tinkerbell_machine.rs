@@ -2,3 +2,4 @@
 //! machine of a cluster.
 
 pub mod choice;
+pub mod install;

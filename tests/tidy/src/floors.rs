@@ -80,7 +80,18 @@ const PLACES: [Place; 49] = [
     place(
         "controllers",
         3,
-        &["agent-rpc", "api", "bmc", "event-pattern", "objects", "status", "stdx", "template"],
+        &[
+            "agent-rpc",
+            "api",
+            "bmc",
+            "event-pattern",
+            "kube-yaml",
+            "objects",
+            "oci-reference",
+            "status",
+            "stdx",
+            "template",
+        ],
     ),
     place(
         "apiserver",
