@@ -36,6 +36,12 @@ pub struct Secret {
 }
 
 impl Secret {
+    /// Returns the decoded values by key. A value that is not base64 is absent.
+    pub fn bytes(&self) -> BTreeMap<String, Vec<u8>> {
+        let decode = |text: &String| base64::engine::general_purpose::STANDARD.decode(text).ok();
+        self.data.iter().filter_map(|(key, text)| Some((key.clone(), decode(text)?))).collect()
+    }
+
     /// Returns the decoded text of `key`; `None` if the key is absent, not base64 or not UTF-8.
     pub fn text(&self, key: &str) -> Option<stdx::Secret> {
         let bytes = base64::engine::general_purpose::STANDARD.decode(self.data.get(key)?).ok()?;

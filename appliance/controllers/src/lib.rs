@@ -13,6 +13,7 @@ pub mod ages;
 pub mod enrollment;
 pub mod job;
 pub mod machine;
+pub mod management_view;
 pub mod runtime;
 pub mod task;
 pub mod tinkerbell_machine;

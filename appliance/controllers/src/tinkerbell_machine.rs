@@ -1,5 +1,70 @@
-//! Controller for TinkerbellMachines of `infrastructure.cluster.x-k8s.io`: Hardware that becomes a
-//! machine of a cluster.
+//! Controller for TinkerbellMachines of `infrastructure.cluster.x-k8s.io`: chooses a Hardware,
+//! installs the machine by a Workflow, reports the result, and releases the Hardware.
+//!
+//! Crash-safe order of an installation: owner labels of the Hardware, user data, Template,
+//! Workflow. After the Workflow succeeded: the annotation `provisioned` of the Hardware, then
+//! `spec.providerID`, then the status. A machine whose `spec.providerID` the box could have written
+//! is therefore never installed again.
 
+mod apply;
 pub mod choice;
+mod conditions;
+mod decide;
 pub mod install;
+mod observe;
+mod plan;
+mod progress;
+mod release;
+
+use std::sync::Arc;
+
+use api::meta::ObjectKey;
+use api::tinkerbell::Hardware;
+use objects::Objects;
+use stdx::Clock;
+
+use crate::management_view::ManagementView;
+use crate::runtime::{Reconciled, Reconciler, Requeue};
+
+/// Addresses of the box, as machines reach it.
+pub trait MetadataUrls: Send + Sync + 'static {
+    /// Returns the URL of the metadata service on the network of `hardware`, without a final slash;
+    /// `None` if the box serves no network.
+    fn metadata_url(&self, hardware: &Hardware) -> Option<String>;
+}
+
+/// Reconciler that provisions and releases the machines of one management cluster, or of the box's
+/// own API.
+pub struct TinkerbellMachineReconciler {
+    /// API with the TinkerbellMachines, Machines, Clusters and Secrets.
+    pub view: ManagementView,
+    /// API of the box, with Hardware, OSImages, Templates, Workflows and Jobs.
+    pub objects: Arc<dyn Objects>,
+    /// Addresses of the box, for the configuration of cloud-init.
+    pub metadata: Arc<dyn MetadataUrls>,
+    /// Clock for times in the status.
+    pub clock: Arc<dyn Clock>,
+    /// Name of the box: the default failure domain.
+    pub box_name: String,
+}
+
+impl Reconciler for TinkerbellMachineReconciler {
+    fn name(&self) -> &'static str {
+        "tinkerbellmachine"
+    }
+
+    fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            let observed = self.observe(key).await?;
+            let decision = decide::decide(&observed, self.clock.now());
+            let mut metadata = observed.machine.metadata.clone();
+            for step in decision.steps {
+                self.apply(&observed, &mut metadata, step).await?;
+            }
+            Ok(decision.requeue.map_or(Requeue::OnSignal, Requeue::After))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

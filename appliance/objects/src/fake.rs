@@ -82,8 +82,9 @@ impl Memory {
         let part = if status { "status" } else { "spec" };
         old[part] = new[part].clone();
         if !status {
-            let finalizers = new["metadata"].get("finalizers").cloned();
-            old["metadata"]["finalizers"] = finalizers.unwrap_or_else(|| json!([]));
+            for field in ["finalizers", "labels", "annotations"] {
+                old["metadata"][field] = new["metadata"][field].clone();
+            }
         }
         self.stamp(old);
         let new = old.clone();

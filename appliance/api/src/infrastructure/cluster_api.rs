@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::Endpoint;
+use super::{Contract, Endpoint};
 use crate::meta::{Object, ObjectMeta, Resource};
 
 /// Resource of the kind Cluster, in the version that every release up to v1.15 serves.
@@ -19,6 +19,11 @@ pub const MACHINE_V1BETA2: Resource = resource("v1beta2", "Machine", "machines")
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 /// Annotation of an object that controllers must not change; the value does not matter.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// Label with which an object selects its controllers among several.
+pub const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
+/// Annotation of an object that `clusterctl move` deletes after the copy to another management
+/// cluster. The infrastructure of the object continues to exist.
+pub const DELETE_FOR_MOVE: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 
 const fn resource(version: &'static str, kind: &'static str, plural: &'static str) -> Resource {
     Resource { group: "cluster.x-k8s.io", version, kind, plural }
@@ -110,6 +115,24 @@ pub struct ProviderRef {
     pub name: String,
     /// Namespace of the object; empty in v1beta2, which means that of the referring object.
     pub namespace: String,
+}
+
+impl Contract {
+    /// Returns the resource of the kind Cluster in the version of the contract.
+    pub fn cluster(self) -> Resource {
+        match self {
+            Self::V1beta1 => CLUSTER,
+            Self::V1beta2 => CLUSTER_V1BETA2,
+        }
+    }
+
+    /// Returns the resource of the kind Machine in the version of the contract.
+    pub fn machine(self) -> Resource {
+        match self {
+            Self::V1beta1 => MACHINE,
+            Self::V1beta2 => MACHINE_V1BETA2,
+        }
+    }
 }
 
 impl ProviderRef {

@@ -135,6 +135,9 @@ pub struct TinkerbellMachineStatus {
     /// Namespace of the Hardware, and of the Template and Workflow of the machine.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub target_namespace: String,
+    /// Tinbox extension: progress of the installation for a column, such as `Running 2/5`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub instance_state: String,
     /// State of the instance as a number; CAPT never sets this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_status: Option<i64>,

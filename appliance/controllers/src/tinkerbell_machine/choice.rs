@@ -22,6 +22,7 @@ use api::tinkerbell::Hardware;
 use jiff::Timestamp;
 
 use crate::enrollment::PROVISIONED;
+use crate::tinkerbell_machine::install::workflow::MANAGEMENT_CLUSTER;
 use machine_model::MachineModel;
 pub use named::NameError;
 use named::named;
@@ -33,6 +34,8 @@ pub use summary::{SUMMARY_CHARS_MAX, SUMMARY_HOSTS_MAX};
 pub struct HardwareRequest {
     /// Key of the TinkerbellMachine.
     pub machine: ObjectKey,
+    /// Name of the management cluster that has the TinkerbellMachine; `None` for the box.
+    pub management_cluster: Option<String>,
     /// Name of the only acceptable Hardware; empty for any.
     pub hardware_name: String,
     /// Provider ID of the machine to adopt without a new installation; empty for any Hardware.
@@ -102,6 +105,7 @@ impl HardwareRequest {
         let owner_domain = owner_domain.filter(|domain| !domain.is_empty());
         Self {
             machine: machine.key(),
+            management_cluster: None,
             hardware_name: spec.hardware_name.clone(),
             provider_id: spec.provider_id.clone(),
             selector: spec.hardware_selector.clone(),
@@ -115,6 +119,32 @@ impl HardwareRequest {
     /// selectors and failure domain do not apply.
     fn has_name(&self) -> bool {
         !self.hardware_name.is_empty() || !self.provider_id.is_empty()
+    }
+
+    /// Returns true if the machine owns `host`.
+    pub fn owns(&self, host: &Hardware) -> bool {
+        let cluster = host.metadata.labels.get(MANAGEMENT_CLUSTER);
+        owner(host).as_ref() == Some(&self.machine) && cluster == self.management_cluster.as_ref()
+    }
+
+    /// Returns true if the machine was moved from another management cluster, and `host` is still
+    /// labeled with that cluster. Only a provisioned Hardware follows its machine.
+    fn follows(&self, host: &Hardware) -> bool {
+        !self.provider_id.is_empty()
+            && owner(host).as_ref() == Some(&self.machine)
+            && host.metadata.annotations.contains_key(PROVISIONED)
+    }
+
+    /// Removes a provider ID in the old form `tinkerbell://NAME` with the name of the machine
+    /// itself, unless a Hardware has this name. Such an ID identifies the node and names no
+    /// Hardware.
+    fn without_own_name(&self, hosts: &[&Hardware]) -> Self {
+        let name = &self.machine.name;
+        let is_own = self.provider_id.strip_prefix(named::SCHEME) == Some(name);
+        let has_host = hosts.iter().any(|host| host.metadata.name == *name);
+        let provider_id =
+            if is_own && !has_host { String::new() } else { self.provider_id.clone() };
+        Self { provider_id, ..self.clone() }
     }
 
     fn check(&self) -> Result<(), RequestError> {
@@ -151,6 +181,7 @@ impl Verdict {
 pub fn choose(wanted: &HardwareRequest, hosts: &[Hardware]) -> Choice {
     let mut hosts: Vec<&Hardware> = hosts.iter().collect();
     hosts.sort_by_cached_key(|host| host.key());
+    let wanted = &wanted.without_own_name(&hosts);
     if let Some(owned) = owned(wanted, &hosts) {
         let host = owned.key();
         let summary = summary::owned(&host);
@@ -192,7 +223,7 @@ pub fn failure_domain<'a>(host: &'a Hardware, box_name: &'a str) -> &'a str {
 /// Returns the Hardware that the machine owns. Of several, the one with the requested name wins,
 /// then the first by key.
 fn owned<'a>(wanted: &HardwareRequest, hosts: &[&'a Hardware]) -> Option<&'a Hardware> {
-    let is_own = |host: &&&Hardware| owner(host).as_ref() == Some(&wanted.machine);
+    let is_own = |host: &&&Hardware| wanted.owns(host);
     let own: Vec<&Hardware> = hosts.iter().filter(is_own).copied().collect();
     let by_name = named(wanted, &own).ok();
     by_name.filter(|_| wanted.has_name()).or_else(|| own.first().copied())
@@ -223,7 +254,7 @@ fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
     if host.metadata.deletion_timestamp.is_some() {
         return Err(Refusal::Deleted);
     }
-    if let Some(owner) = owner(host) {
+    if let Some(owner) = owner(host).filter(|_| !wanted.follows(host)) {
         return Err(Refusal::InUse(owner));
     }
     // A provisioned machine without an owner may have lost its labels. Only a request that adopts
@@ -256,12 +287,7 @@ fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
 /// Checks the fields that the installation of a machine needs.
 fn complete(host: &Hardware) -> Result<(), Refusal> {
     let interface = host.spec.interfaces.first().ok_or(Refusal::NoInterface)?;
-    let dhcp = interface.dhcp.as_ref();
-    dhcp.and_then(|dhcp| dhcp.mac).ok_or(Refusal::NoMac)?;
-    let address = dhcp.and_then(|dhcp| dhcp.ip.as_ref()).map_or("", |ip| &ip.address);
-    if address.parse::<std::net::IpAddr>().is_err() {
-        return Err(Refusal::NoAddress);
-    }
+    interface.dhcp.as_ref().and_then(|dhcp| dhcp.mac).ok_or(Refusal::NoMac)?;
     // A disk is a path or a hint such as serialNumber=S4EV: actions accept both as DEST_DISK.
     let has_disk = host.spec.disks.first().is_some_and(|disk| !disk.device.is_empty());
     if has_disk { Ok(()) } else { Err(Refusal::NoDisk) }

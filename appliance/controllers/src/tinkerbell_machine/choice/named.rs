@@ -6,7 +6,7 @@ use api::tinkerbell::Hardware;
 use super::HardwareRequest;
 
 /// Scheme of the provider IDs of Tinkerbell.
-const SCHEME: &str = "tinkerbell://";
+pub(super) const SCHEME: &str = "tinkerbell://";
 
 /// Error in the name of a requested Hardware.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

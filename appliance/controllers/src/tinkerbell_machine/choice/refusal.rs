@@ -18,8 +18,6 @@ pub enum Refusal {
     NoInterface,
     /// The first interface has no MAC address.
     NoMac,
-    /// The first interface has no valid IP address.
-    NoAddress,
     /// The Hardware has no disk to install on: neither a path nor a hint.
     NoDisk,
     /// The manufacturer differs from the request; empty if unknown.
@@ -43,7 +41,6 @@ impl Refusal {
             Self::Provisioned => "Provisioned",
             Self::NoInterface => "NoInterface",
             Self::NoMac => "NoMAC",
-            Self::NoAddress => "NoAddress",
             Self::NoDisk => "NoDisk",
             Self::Manufacturer(_) => "OtherManufacturer",
             Self::Plan(_) => "OtherPlan",
@@ -65,7 +62,6 @@ impl Refusal {
             }
             Self::NoInterface => (number("has no interface", "have no interface"), ""),
             Self::NoMac => (number("has no MAC address", "have no MAC address"), ""),
-            Self::NoAddress => (number("has no IP address", "have no IP address"), ""),
             Self::NoDisk => (number("has no disk", "have no disk"), ""),
             Self::Manufacturer(value) => {
                 (number("has another manufacturer", "have another manufacturer"), or_unknown(value))
@@ -97,7 +93,6 @@ impl fmt::Display for Refusal {
                 write!(f, "{predicate}: remove the annotation {}", crate::enrollment::PROVISIONED)
             }
             Self::NoMac => write!(f, "{predicate}: set spec.interfaces[0].dhcp.mac"),
-            Self::NoAddress => write!(f, "{predicate}: set spec.interfaces[0].dhcp.ip.address"),
             Self::NoDisk => write!(f, "{predicate}: set spec.disks[0].device"),
             _ if value.is_empty() => f.write_str(predicate),
             _ => write!(f, "{predicate} ({})", status::plain(value)),

@@ -68,6 +68,14 @@ pub enum InstallError {
         /// Permitted keys, as a phrase.
         keys: String,
     },
+    /// A Secret does not exist.
+    #[error("Secret {key} with the {what} does not exist")]
+    SecretNotFound {
+        /// `bootstrap data` or `user data`.
+        what: &'static str,
+        /// Key of the Secret.
+        key: ObjectKey,
+    },
     /// The data contain a placeholder or must be merged, but are not UTF-8 text.
     #[error("the {what} cannot be {done}, because the data are not UTF-8 text")]
     NotText {
@@ -132,6 +140,9 @@ pub enum InstallError {
     /// The boot mode needs a URL of an ISO.
     #[error("boot mode isoboot needs bootOptions.isoURL, found {0:?}")]
     IsoUrl(String),
+    /// The box serves no network, so machines cannot read their metadata.
+    #[error("the box serves no network from which the machine can read its metadata")]
+    NoNetwork,
     /// The text is not a provider ID of Tinkerbell.
     #[error("expected tinkerbell://NAMESPACE/NAME or tinkerbell://NAME, found {0:?}")]
     ProviderId(String),
@@ -159,6 +170,7 @@ impl InstallError {
             Self::LookupIncomplete { .. } => "ImageLookupIncomplete",
             Self::DataMissing => "BootstrapDataMissing",
             Self::SecretEmpty { .. } => "SecretValueMissing",
+            Self::SecretNotFound { .. } => "SecretNotFound",
             Self::NotText { .. } => "UserDataNotText",
             Self::FormatConflict { .. } => "UserDataFormatConflict",
             Self::PartUnknown { .. } => "UserDataTypeUnknown",
@@ -170,6 +182,7 @@ impl InstallError {
             Self::NameInvalid { .. } => "NameInvalid",
             Self::HardwareIncomplete { .. } => "HardwareIncomplete",
             Self::IsoUrl(_) => "BootOptionsInvalid",
+            Self::NoNetwork => "NoNetwork",
             Self::ProviderId(_) => "ProviderIDInvalid",
         }
     }
@@ -198,6 +211,7 @@ impl Hint for InstallError {
                  TinkerbellMachine"
             }
             Self::SecretEmpty { .. } => "set the key in the Secret",
+            Self::SecretNotFound { .. } => "create the Secret, or correct its name",
             Self::NotText { .. } => "store the data as UTF-8 text, without compression",
             Self::FormatConflict { .. } => {
                 "remove userDataSecret, and set the content with the bootstrap provider"
@@ -218,6 +232,7 @@ impl Hint for InstallError {
             }
             Self::HardwareIncomplete { .. } => "complete the Hardware",
             Self::IsoUrl(_) => "set the URL of an ISO file, or another boot mode",
+            Self::NoNetwork => "create a Network of the box",
             Self::ProviderId(_) => "correct spec.providerID",
         })
     }

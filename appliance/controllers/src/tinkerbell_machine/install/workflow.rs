@@ -1,6 +1,6 @@
 //! Template and Workflow objects of an installation, with CAPT's names and labels.
 
-use api::meta::ObjectKey;
+use api::meta::{ObjectKey, ObjectMeta};
 use api::tinkerbell::{BootMode, BootOptions, Hardware, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
@@ -15,18 +15,20 @@ pub const MANAGEMENT_CLUSTER: &str = "tinbox.dev/management-cluster";
 /// Variable of the Template with the agent ID of the machine, as in CAPT.
 pub const DEVICE: &str = "device_1";
 
+/// Maximum number of attempts to install a machine, including the first.
+const ATTEMPTS_MAX: u32 = 3;
+/// Wait in seconds before the second attempt; doubles with each attempt.
+const BACKOFF_SECONDS: u32 = 30;
 /// Maximum length of a label's value in bytes.
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Machine and settings of one attempt to install.
+/// Machine and settings of an installation.
 #[derive(Debug, Clone, Copy)]
-pub struct InstallAttempt<'a> {
+pub struct InstallRequest<'a> {
     /// Key of the TinkerbellMachine.
     pub machine: &'a ObjectKey,
     /// Name of the management cluster; `None` if the box itself has the TinkerbellMachine.
     pub management_cluster: Option<&'a str>,
-    /// Number of the attempt; 0 and 1 mean the first.
-    pub number: u32,
     /// Hardware of the machine.
     pub hardware: &'a Hardware,
     /// `bootOptions` of the TinkerbellMachine.
@@ -42,15 +44,17 @@ pub struct InstallObjects {
     pub workflow: Value,
 }
 
-/// Returns name and namespace of the Template and the Workflow of an attempt: CAPT's name for the
-/// first attempt, `MACHINE-attempt-NUMBER` for later attempts.
-pub fn key(attempt: &InstallAttempt<'_>) -> ObjectKey {
-    let name = &attempt.machine.name;
-    let name = match attempt.number {
-        0 | 1 => name.clone(),
-        number => format!("{name}-attempt-{number}"),
-    };
-    ObjectKey::new(&attempt.hardware.metadata.namespace, name)
+/// Returns name and namespace of the Template and the Workflow, as in CAPT.
+pub fn key(machine: &ObjectKey, hardware: &Hardware) -> ObjectKey {
+    ObjectKey::new(&hardware.metadata.namespace, &machine.name)
+}
+
+/// Returns true for an object with the labels of `machine` in this management cluster.
+pub fn is_of(metadata: &ObjectMeta, machine: &ObjectKey, management_cluster: Option<&str>) -> bool {
+    let label = |key: &str| metadata.labels.get(key).map(String::as_str);
+    label(MACHINE_NAME) == Some(&machine.name)
+        && label(MACHINE_NAMESPACE) == Some(&machine.namespace)
+        && label(MANAGEMENT_CLUSTER) == management_cluster
 }
 
 /// Returns the Template with the text `data` and its Workflow, both in the namespace of the
@@ -58,9 +62,9 @@ pub fn key(attempt: &InstallAttempt<'_>) -> ObjectKey {
 ///
 /// # Errors
 /// A name is not a valid label, the Hardware has no agent ID, or the ISO URL is missing.
-pub fn objects(attempt: &InstallAttempt<'_>, data: &str) -> Result<InstallObjects, InstallError> {
-    let metadata = metadata(attempt)?;
-    let hardware = attempt.hardware;
+pub fn objects(request: &InstallRequest<'_>, data: &str) -> Result<InstallObjects, InstallError> {
+    let metadata = metadata(request)?;
+    let hardware = request.hardware;
     let agent_id = hardware.spec.agent_id().ok_or_else(|| InstallError::HardwareIncomplete {
         hardware: hardware.key(),
         field: "spec.interfaces[0].dhcp.mac",
@@ -79,19 +83,20 @@ pub fn objects(attempt: &InstallAttempt<'_>, data: &str) -> Result<InstallObject
             "templateRef": metadata["name"],
             "hardwareRef": hardware.metadata.name,
             "hardwareMap": { DEVICE: agent_id },
-            "bootOptions": boot_options(attempt)?,
+            "bootOptions": boot_options(request)?,
+            "retry": { "attempts": ATTEMPTS_MAX, "backoffSeconds": BACKOFF_SECONDS },
         },
     });
     Ok(InstallObjects { template, workflow })
 }
 
-fn metadata(attempt: &InstallAttempt<'_>) -> Result<Value, InstallError> {
-    let ObjectKey { namespace, name } = key(attempt);
+fn metadata(request: &InstallRequest<'_>) -> Result<Value, InstallError> {
+    let ObjectKey { namespace, name } = key(request.machine, request.hardware);
     let mut labels = json!({});
     let values = [
-        (MACHINE_NAME, "TinkerbellMachine", Some(attempt.machine.name.as_str())),
-        (MACHINE_NAMESPACE, "namespace", Some(attempt.machine.namespace.as_str())),
-        (MANAGEMENT_CLUSTER, "management cluster", attempt.management_cluster),
+        (MACHINE_NAME, "TinkerbellMachine", Some(request.machine.name.as_str())),
+        (MACHINE_NAMESPACE, "namespace", Some(request.machine.namespace.as_str())),
+        (MANAGEMENT_CLUSTER, "management cluster", request.management_cluster),
     ];
     for (label, what, value) in values {
         let Some(value) = value else { continue };
@@ -114,18 +119,18 @@ fn is_label_value(text: &str) -> bool {
 
 /// Returns the boot options of the Workflow. The boot modes need a BMC, so they are omitted without
 /// one, as in CAPT.
-fn boot_options(attempt: &InstallAttempt<'_>) -> Result<Value, InstallError> {
+fn boot_options(request: &InstallRequest<'_>) -> Result<Value, InstallError> {
     let mut options = json!({ "toggleAllowNetboot": true });
-    let (Some(mode), Some(_)) = (attempt.boot.boot_mode, &attempt.hardware.spec.bmc_ref) else {
+    let (Some(mode), Some(_)) = (request.boot.boot_mode, &request.hardware.spec.bmc_ref) else {
         return Ok(options);
     };
     options["bootMode"] = json!(mode);
     match mode {
         BootMode::Netboot => {}
         BootMode::Isoboot => {
-            options["isoURL"] = iso_url(&attempt.boot.iso_url, attempt.hardware)?.into();
+            options["isoURL"] = iso_url(&request.boot.iso_url, request.hardware)?.into();
         }
-        BootMode::Customboot => options["custombootConfig"] = json!(attempt.boot.custom),
+        BootMode::Customboot => options["custombootConfig"] = json!(request.boot.custom),
     }
     Ok(options)
 }

@@ -43,9 +43,8 @@ fn hardware_without_a_needed_field_is_refused() {
     spec(&["interfaces"], json!([]), "NoInterface", "has no interface");
     spec(&["interfaces"], json!([{}]), "NoMAC", NO_MAC);
     spec(&dhcp, json!({ "ip": ip }), "NoMAC", NO_MAC);
-    spec(&dhcp, json!({ "mac": mac }), "NoAddress", NO_ADDRESS);
-    spec(&dhcp, json!({ "mac": mac, "ip": { "address": "dhcp" } }), "NoAddress", NO_ADDRESS);
-    spec(&dhcp, json!({ "mac": mac, "ip": { "address": "fd00::1" } }), "Usable", "can be used");
+    // A lease provides the address.
+    spec(&dhcp, json!({ "mac": mac }), "Usable", "can be used");
     spec(&["disks"], json!([]), "NoDisk", NO_DISK);
     spec(&["disks"], json!([{}]), "NoDisk", NO_DISK);
     // A hint is sufficient.
@@ -53,7 +52,6 @@ fn hardware_without_a_needed_field_is_refused() {
 }
 
 const NO_MAC: &str = "has no MAC address: set spec.interfaces[0].dhcp.mac";
-const NO_ADDRESS: &str = "has no IP address: set spec.interfaces[0].dhcp.ip.address";
 const NO_DISK: &str = "has no disk: set spec.disks[0].device";
 
 #[test]

@@ -2,7 +2,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{BootMode, BootOptions, Hardware, Template, Workflow};
 use serde_json::{Value, json};
 
-use super::{InstallAttempt, InstallObjects, key, objects};
+use super::{InstallObjects, InstallRequest, is_of, key, objects};
 use crate::tinkerbell_machine::install::InstallError;
 
 fn hardware(more: &Value) -> Hardware {
@@ -26,8 +26,8 @@ fn install(
 ) -> Result<InstallObjects, InstallError> {
     let machine = &ObjectKey::new("default", machine);
     let management_cluster = Some("prod");
-    let attempt = InstallAttempt { machine, management_cluster, number: 1, hardware, boot };
-    objects(&attempt, "version: \"0.1\"\n")
+    let request = InstallRequest { machine, management_cluster, hardware, boot };
+    objects(&request, "version: \"0.1\"\n")
 }
 
 fn bmc() -> Value {
@@ -66,6 +66,7 @@ fn both_objects_are_as_in_capt() {
             "hardwareRef": "nuc1",
             "hardwareMap": { "device_1": "52:54:00:77:00:01" },
             "bootOptions": { "toggleAllowNetboot": true },
+            "retry": { "attempts": 3, "backoffSeconds": 30 },
         },
     });
     assert_eq!(made, InstallObjects { template, workflow });
@@ -76,22 +77,16 @@ fn both_objects_are_as_in_capt() {
 }
 
 #[test]
-fn a_later_attempt_has_a_name_of_its_own() {
+fn the_labels_tell_objects_of_machines_with_one_name_apart() {
     let (machine, hardware) = (ObjectKey::new("default", "worker-a"), hardware(&json!({})));
-    let boot = &BootOptions::default();
-    let attempt = |number: u32| {
-        let (machine, hardware) = (&machine, &hardware);
-        InstallAttempt { machine, management_cluster: None, number, hardware, boot }
-    };
-    assert_eq!(key(&attempt(0)), ObjectKey::new("rack", "worker-a"));
-    assert_eq!(key(&attempt(1)), ObjectKey::new("rack", "worker-a"));
-    let made = objects(&attempt(2), "x").unwrap();
-    assert_eq!(made.template["metadata"]["name"], "worker-a-attempt-2");
-    assert_eq!(made.workflow["metadata"]["name"], "worker-a-attempt-2");
-    assert_eq!(made.workflow["spec"]["templateRef"], "worker-a-attempt-2");
-    let labels = made.workflow["metadata"]["labels"].as_object().unwrap();
-    assert_eq!(labels["capt.tinkerbell.org/machine-name"], "worker-a");
-    assert!(!labels.contains_key("tinbox.dev/management-cluster"));
+    assert_eq!(key(&machine, &hardware), ObjectKey::new("rack", "worker-a"));
+    let made = install("worker-a", &hardware, &BootOptions::default()).unwrap();
+    let made: Workflow = serde_json::from_value(made.workflow).unwrap();
+    let other = ObjectKey::new("staging", "worker-a");
+    assert!(is_of(&made.metadata, &machine, Some("prod")));
+    assert!(!is_of(&made.metadata, &machine, None));
+    assert!(!is_of(&made.metadata, &machine, Some("test")));
+    assert!(!is_of(&made.metadata, &other, Some("prod")));
 }
 
 #[test]

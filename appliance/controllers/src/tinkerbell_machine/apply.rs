@@ -1,0 +1,191 @@
+//! Execution of the steps of a decision.
+
+use api::core::ObjectEvent;
+use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT, TINKERBELL_MACHINE};
+use api::meta::{ObjectKey, ObjectMeta, Resource};
+use api::tinkerbell::HARDWARE;
+use objects::{ObjectError, Objects, gone_is_fine, write_status};
+use serde_json::{Map, Value, json};
+
+use super::TinkerbellMachineReconciler;
+use super::decide::{FINALIZER, Step};
+use super::install::workflow::MANAGEMENT_CLUSTER;
+use super::observe::Observed;
+use crate::enrollment::PROVISIONED;
+
+impl TinkerbellMachineReconciler {
+    /// Executes one step. `metadata` is that of the last read or write of the TinkerbellMachine.
+    pub(super) async fn apply(
+        &self,
+        observed: &Observed,
+        metadata: &mut ObjectMeta,
+        step: Step,
+    ) -> Result<(), ObjectError> {
+        let objects = self.objects.as_ref();
+        match step {
+            Step::Claim(host) => {
+                edit(objects, HARDWARE, &host.metadata, |it| own(it, observed)).await.map(drop)
+            }
+            Step::UserData(text) => {
+                let write = |host: &mut Value| host["spec"]["userData"] = Value::String(text);
+                self.edit_host(observed, write).await
+            }
+            Step::MarkProvisioned => {
+                let mark = |host: &mut Value| {
+                    host["metadata"]["annotations"][PROVISIONED] = json!("true");
+                };
+                self.edit_host(observed, mark).await
+            }
+            Step::Release => {
+                let at = self.clock.now();
+                gone_is_fine(self.edit_host(observed, |host| free(host, at)).await)
+            }
+            Step::AddFinalizer => {
+                let add = |machine: &mut Value| add_finalizer(machine);
+                self.edit_machine(metadata, add).await
+            }
+            Step::RemoveFinalizer => {
+                let remove = |machine: &mut Value| remove_finalizer(machine);
+                gone_is_fine(self.edit_machine(metadata, remove).await)
+            }
+            Step::SetSpec { hardware_name, provider_id } => {
+                let set = |machine: &mut Value| {
+                    for (field, value) in
+                        [("hardwareName", hardware_name), ("providerID", provider_id)]
+                    {
+                        let is_unset = machine["spec"][field].as_str().is_none_or(str::is_empty);
+                        if is_unset && !value.is_empty() {
+                            machine["spec"][field] = Value::String(value);
+                        }
+                    }
+                };
+                self.edit_machine(metadata, set).await
+            }
+            Step::Create(resource, object) => match objects.create(resource, object).await {
+                Ok(_) | Err(ObjectError::AlreadyExists(_)) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Step::Delete(resource, key) => gone_is_fine(objects.delete(resource, &key).await),
+            Step::Status(status) => {
+                let objects = self.view.objects.as_ref();
+                write_status(objects, TINKERBELL_MACHINE, metadata, status.as_ref()).await
+            }
+            Step::Tell { reason, message, warning } => {
+                self.tell(metadata, reason, message, warning);
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(&self, metadata: &ObjectMeta, reason: &str, message: String, warning: bool) {
+        self.view.objects.record(ObjectEvent {
+            about: TINKERBELL_MACHINE,
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
+            uid: metadata.uid.clone(),
+            reason: reason.to_owned(),
+            message,
+            warning,
+            component: "tinkerbellmachine-controller".to_owned(),
+            at: self.clock.now(),
+        });
+    }
+
+    /// Changes the Hardware of the machine, on condition that it was not changed since the read.
+    async fn edit_host(
+        &self,
+        observed: &Observed,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<(), ObjectError> {
+        let Some(host) = &observed.host else { return Ok(()) };
+        edit(self.objects.as_ref(), HARDWARE, &host.metadata, change).await.map(drop)
+    }
+
+    /// Changes the TinkerbellMachine, and updates the resource version in `metadata`.
+    async fn edit_machine(
+        &self,
+        metadata: &mut ObjectMeta,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<(), ObjectError> {
+        let objects = self.view.objects.as_ref();
+        let changed = edit(objects, TINKERBELL_MACHINE, metadata, change).await?;
+        let version = changed["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        version.clone_into(&mut metadata.resource_version);
+        Ok(())
+    }
+}
+
+/// Changes the stored JSON of the object that was read with `metadata`. Fields without a type are
+/// kept.
+async fn edit(
+    objects: &dyn Objects,
+    resource: Resource,
+    metadata: &ObjectMeta,
+    change: impl FnOnce(&mut Value),
+) -> Result<Value, ObjectError> {
+    let key = ObjectKey::new(&metadata.namespace, &metadata.name);
+    let mut object = objects.get(resource, &key).await?;
+    if object["metadata"]["resourceVersion"] != *metadata.resource_version {
+        return Err(ObjectError::Conflict(format!("{} {key}", resource.kind)));
+    }
+    for field in ["labels", "annotations"] {
+        let map = &mut object["metadata"][field];
+        if map.is_null() {
+            *map = Value::Object(Map::new());
+        }
+    }
+    let before = object.clone();
+    change(&mut object);
+    if object == before { Ok(before) } else { objects.update(resource, object).await }
+}
+
+fn own(host: &mut Value, observed: &Observed) {
+    let machine = &observed.request.machine;
+    let labels = &mut host["metadata"]["labels"];
+    labels[OWNER_NAME] = json!(machine.name);
+    labels[OWNER_NAMESPACE] = json!(machine.namespace);
+    match (&observed.management_cluster, labels.as_object_mut()) {
+        (Some(name), _) => labels[MANAGEMENT_CLUSTER] = json!(name),
+        (None, Some(labels)) => drop(labels.remove(MANAGEMENT_CLUSTER)),
+        (None, None) => {}
+    }
+    add_finalizer(host);
+}
+
+/// Removes everything that the machine wrote into its Hardware, and forbids network boot.
+fn free(host: &mut Value, at: jiff::Timestamp) {
+    if let Some(labels) = host["metadata"]["labels"].as_object_mut() {
+        for label in [OWNER_NAME, OWNER_NAMESPACE, MANAGEMENT_CLUSTER] {
+            labels.remove(label);
+        }
+    }
+    if let Some(annotations) = host["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(PROVISIONED);
+        annotations.insert(RELEASED_AT.to_owned(), json!(at));
+    }
+    if let Some(spec) = host["spec"].as_object_mut() {
+        spec.remove("userData");
+    }
+    let interfaces = host.pointer_mut("/spec/interfaces").and_then(Value::as_array_mut);
+    for interface in interfaces.into_iter().flatten() {
+        if let Some(allow) = interface.pointer_mut("/netboot/allowPXE") {
+            *allow = Value::Bool(false);
+        }
+    }
+    remove_finalizer(host);
+}
+
+fn add_finalizer(object: &mut Value) {
+    let all = &mut object["metadata"]["finalizers"];
+    match all.as_array_mut() {
+        Some(all) if all.iter().any(|it| it == FINALIZER) => {}
+        Some(all) => all.push(json!(FINALIZER)),
+        None => *all = json!([FINALIZER]),
+    }
+}
+
+fn remove_finalizer(object: &mut Value) {
+    if let Some(all) = object["metadata"]["finalizers"].as_array_mut() {
+        all.retain(|it| it != FINALIZER);
+    }
+}

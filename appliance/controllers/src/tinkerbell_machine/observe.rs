@@ -1,0 +1,263 @@
+//! Input of the decision about a TinkerbellMachine.
+
+use std::collections::BTreeMap;
+
+use api::bmc::{JOB, Job};
+use api::core::{SECRET, Secret};
+use api::infrastructure::cluster_api::{self, Cluster, Machine};
+use api::infrastructure::{
+    TINKERBELL_CLUSTER, TINKERBELL_MACHINE, TinkerbellCluster, TinkerbellMachine,
+};
+use api::meta::{ObjectKey, ObjectMeta};
+use api::os_image::{OS_IMAGE, OsImage};
+use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, Template, WORKFLOW, Workflow};
+use objects::{ObjectError, Objects, fetch, find, read};
+
+use super::TinkerbellMachineReconciler;
+use super::choice::HardwareRequest;
+use super::install::{template, workflow};
+use crate::enrollment::PROVISIONED;
+
+/// TinkerbellMachine with all other inputs of the decision.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    /// TinkerbellMachine to decide about.
+    pub machine: TinkerbellMachine,
+    /// Name of the management cluster; `None` for the box.
+    pub management_cluster: Option<String>,
+    /// True if the box must serve the machine, by the watch filter.
+    pub served: bool,
+    /// Machine of Cluster API that has the TinkerbellMachine; `None` if none refers to it.
+    pub owner: Option<Machine>,
+    /// Cluster of the machine; `None` if it does not exist.
+    pub cluster: Option<Cluster>,
+    /// Infrastructure of the Cluster; `None` if it does not exist.
+    pub infrastructure: Option<TinkerbellCluster>,
+    /// Requirements on the Hardware.
+    pub request: HardwareRequest,
+    /// Hardware to choose from; only the Hardware of the machine, if it has one.
+    pub hosts: Vec<Hardware>,
+    /// Hardware that the machine owns.
+    pub host: Option<Hardware>,
+    /// Workflow and Template with the names of the machine's, also of another machine.
+    pub workflow: Option<Workflow>,
+    /// Template with the name of the machine's; read only before the deletion.
+    pub template: Option<Template>,
+    /// Job that switches the machine off; read only before the deletion.
+    pub power_off: Option<Job>,
+    /// Inputs of the installation; `None` unless an installation is due.
+    pub inputs: Option<Inputs>,
+}
+
+/// Inputs of an installation.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// Decoded values of the Secret with bootstrap data, or the key of the missing Secret.
+    pub bootstrap: Option<Result<Values, ObjectKey>>,
+    /// Decoded values of the Secret with user data, or the key of the missing Secret.
+    pub user: Option<Result<Values, ObjectKey>>,
+    /// OSImages in the namespace of the Hardware.
+    pub images: Vec<OsImage>,
+    /// Template that an annotation of the Hardware names.
+    pub hardware_template: Option<(ObjectKey, Option<Template>)>,
+    /// Template that `templateOverrideRef` of the TinkerbellCluster names.
+    pub cluster_template: Option<(ObjectKey, Option<Template>)>,
+    /// URL of the metadata service; `None` if the box serves no network.
+    pub metadata_url: Option<String>,
+}
+
+/// Decoded values of a Secret by key. Not printed.
+#[derive(Clone, Default)]
+pub struct Values(pub BTreeMap<String, Vec<u8>>);
+
+impl std::fmt::Debug for Values {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Observed {
+    /// Returns true if the box must not change the machine: the machine or the Cluster is paused.
+    pub fn is_paused(&self) -> bool {
+        let spec = self.cluster.as_ref().map(|cluster| &cluster.spec);
+        spec.unwrap_or(&cluster_api::ClusterSpec::default()).pauses(&self.machine.metadata)
+    }
+
+    /// Returns true if an installation of the machine has completed once.
+    pub fn is_provisioned(&self) -> bool {
+        let annotations = self.host.as_ref().map(|host| &host.metadata.annotations);
+        self.machine.status.is_provisioned()
+            || annotations.is_some_and(|it| it.contains_key(PROVISIONED))
+    }
+
+    /// Returns true if the machine must be adopted without an installation. `spec.providerID` in
+    /// the long form is written by the box after an installation, or by a person. Cluster API
+    /// writes that of the Machine after an installation.
+    pub fn is_adopted(&self) -> bool {
+        let has_node = |owner: &Machine| owner.spec.provider_id.is_some();
+        self.machine.spec.provider_id.matches('/').count() > 2
+            || self.owner.as_ref().is_some_and(has_node)
+    }
+
+    /// Returns true for an object with the labels of the machine.
+    pub fn has(&self, metadata: &ObjectMeta) -> bool {
+        workflow::is_of(metadata, &self.request.machine, self.management_cluster.as_deref())
+    }
+}
+
+impl TinkerbellMachineReconciler {
+    pub(super) async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
+        let objects = self.view.objects.as_ref();
+        let machine: TinkerbellMachine = fetch(objects, TINKERBELL_MACHINE, key).await?;
+        let mut observed =
+            Observed { served: self.view.served(&machine.metadata), ..Observed::default() };
+        observed.management_cluster.clone_from(&self.view.name);
+        observed.machine = machine;
+        if !observed.served {
+            return Ok(observed);
+        }
+        observed.owner = self.owner(&observed.machine).await?;
+        let label = observed.machine.metadata.labels.get(cluster_api::CLUSTER_NAME);
+        let name = observed.owner.as_ref().map(|owner| &owner.spec.cluster_name).or(label);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            let key = ObjectKey::new(&key.namespace, name);
+            observed.cluster = find(objects, self.view.contract.cluster(), &key).await?;
+        }
+        observed.infrastructure = self.infrastructure(observed.cluster.as_ref()).await?;
+        let domain = observed.owner.as_ref().and_then(|owner| owner.spec.failure_domain.as_deref());
+        observed.request = HardwareRequest {
+            management_cluster: self.view.name.clone(),
+            ..HardwareRequest::of(&observed.machine, domain, &self.box_name)
+        };
+        if observed.is_paused() {
+            return Ok(observed);
+        }
+        observed.hosts = self.hosts(&observed).await?;
+        observed.host = observed.hosts.iter().find(|host| observed.request.owns(host)).cloned();
+        if let Some(host) = observed.host.clone() {
+            self.observe_host(&mut observed, &host).await?;
+        }
+        Ok(observed)
+    }
+
+    /// Reads the objects that the machine has on its Hardware.
+    async fn observe_host(
+        &self,
+        observed: &mut Observed,
+        host: &Hardware,
+    ) -> Result<(), ObjectError> {
+        let objects = self.objects.as_ref();
+        let key = workflow::key(&observed.request.machine, host);
+        observed.workflow = find(objects, WORKFLOW, &key).await?;
+        if observed.machine.metadata.deletion_timestamp.is_some() {
+            observed.template = find(objects, TEMPLATE, &key).await?;
+            let key = ObjectKey::new(&key.namespace, super::release::job_name(&key.name));
+            observed.power_off = find(objects, JOB, &key).await?;
+        } else if observed.workflow.is_none() && !observed.is_provisioned() {
+            observed.inputs = Some(self.inputs(observed, host).await?);
+        }
+        Ok(())
+    }
+
+    /// Returns the Machine that has the TinkerbellMachine. Cluster API writes an owner reference.
+    /// The box runs no controllers of Cluster API, so there the reference in the Machine decides.
+    async fn owner(&self, machine: &TinkerbellMachine) -> Result<Option<Machine>, ObjectError> {
+        let (objects, resource) = (self.view.objects.as_ref(), self.view.contract.machine());
+        let metadata = &machine.metadata;
+        let is_machine = |kind: &str, api_version: &str| {
+            kind == resource.kind && api_version.starts_with("cluster.x-k8s.io/")
+        };
+        let references = &metadata.owner_references;
+        if let Some(owner) = references.iter().find(|it| is_machine(&it.kind, &it.api_version)) {
+            return find(objects, resource, &ObjectKey::new(&metadata.namespace, &owner.name))
+                .await;
+        }
+        if self.view.name.is_some() {
+            return Ok(None);
+        }
+        let all = objects.list(resource, Some(&metadata.namespace)).await?;
+        let all = all.into_iter().filter_map(|object| read::<Machine>(object).ok());
+        let mut all = all.filter(|it| it.metadata.namespace == metadata.namespace);
+        Ok(all.find(|it| {
+            let reference = it.spec.infrastructure_ref.as_ref();
+            reference.is_some_and(|to| {
+                to.refers_to(&it.metadata.namespace, TINKERBELL_MACHINE, metadata)
+            })
+        }))
+    }
+
+    async fn infrastructure(
+        &self,
+        cluster: Option<&Cluster>,
+    ) -> Result<Option<TinkerbellCluster>, ObjectError> {
+        let Some(cluster) = cluster else { return Ok(None) };
+        let reference = cluster.spec.infrastructure_ref.as_ref();
+        let own = reference.filter(|it| it.kind == TINKERBELL_CLUSTER.kind);
+        let Some(own) = own else { return Ok(None) };
+        let key = ObjectKey::new(&cluster.metadata.namespace, &own.name);
+        find(self.view.objects.as_ref(), TINKERBELL_CLUSTER, &key).await
+    }
+
+    /// Returns the Hardware to choose from. A machine that owns its recorded Hardware needs no
+    /// list. Hardware that the box cannot read is left out.
+    async fn hosts(&self, observed: &Observed) -> Result<Vec<Hardware>, ObjectError> {
+        let (objects, machine) = (self.objects.as_ref(), &observed.machine);
+        let (namespace, name) = (&machine.status.target_namespace, &machine.spec.hardware_name);
+        if !namespace.is_empty() && !name.is_empty() {
+            let key = ObjectKey::new(namespace, name);
+            let host: Option<Hardware> = find(objects, HARDWARE, &key).await?;
+            if let Some(host) = host.filter(|host| observed.request.owns(host)) {
+                return Ok(vec![host]);
+            }
+        }
+        let all = objects.list(HARDWARE, None).await?;
+        Ok(all.into_iter().filter_map(|object| read(object).ok()).collect())
+    }
+
+    async fn inputs(&self, observed: &Observed, host: &Hardware) -> Result<Inputs, ObjectError> {
+        let objects = self.objects.as_ref();
+        let namespace = &observed.machine.metadata.namespace;
+        let bootstrap =
+            observed.owner.as_ref().and_then(|it| it.spec.bootstrap.data_secret_name.as_deref());
+        let user = observed.machine.spec.user_data_secret.as_ref().map(|secret| &*secret.name);
+        let images = objects.list(OS_IMAGE, Some(&host.metadata.namespace)).await?;
+        let images = images.into_iter().filter_map(|object| read::<OsImage>(object).ok());
+        let infrastructure = observed.infrastructure.as_ref();
+        let of_cluster = infrastructure.and_then(|it| {
+            let reference = it.spec.template_override_ref.as_ref()?;
+            let namespace = match reference.namespace.as_str() {
+                "" => &it.metadata.namespace,
+                namespace => namespace,
+            };
+            Some(ObjectKey::new(namespace, &reference.name))
+        });
+        Ok(Inputs {
+            bootstrap: self.secret(namespace, bootstrap).await?,
+            user: self.secret(namespace, user).await?,
+            images: images.filter(|it| it.metadata.namespace == host.metadata.namespace).collect(),
+            hardware_template: template_of(objects, template::hardware_override(host)).await?,
+            cluster_template: template_of(objects, of_cluster).await?,
+            metadata_url: self.metadata.metadata_url(host),
+        })
+    }
+
+    async fn secret(
+        &self,
+        namespace: &str,
+        name: Option<&str>,
+    ) -> Result<Option<Result<Values, ObjectKey>>, ObjectError> {
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+        let key = ObjectKey::new(namespace, name);
+        let secret: Option<Secret> = find(self.view.objects.as_ref(), SECRET, &key).await?;
+        Ok(Some(secret.map(|secret| Values(secret.bytes())).ok_or(key)))
+    }
+}
+
+async fn template_of(
+    objects: &dyn Objects,
+    key: Option<ObjectKey>,
+) -> Result<Option<(ObjectKey, Option<Template>)>, ObjectError> {
+    let Some(key) = key else { return Ok(None) };
+    let template = find(objects, TEMPLATE, &key).await?;
+    Ok(Some((key, template)))
+}

@@ -1,0 +1,70 @@
+//! Progress of an installation, from its Workflow.
+
+use api::tinkerbell::{ActionState, State, Workflow};
+
+/// Progress of an installation in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Text for the column of the state, such as `Running 2/5`.
+    pub state: String,
+    /// Reason for conditions.
+    pub reason: &'static str,
+    /// Description for a person, one or two sentences.
+    pub message: String,
+}
+
+/// Maximum length in characters of the text of a Workflow in a message.
+const QUOTE_CHARS_MAX: usize = 1024;
+
+/// Returns the progress of an installation that has not succeeded.
+pub fn progress(workflow: &Workflow) -> Progress {
+    let (status, key) = (&workflow.status, workflow.key());
+    let actions: Vec<_> = status.tasks.iter().flat_map(|task| &task.actions).collect();
+    let done = actions.iter().filter(|action| action.state == ActionState::Success).count();
+    let count = format!("{}/{}", (done + 1).min(actions.len()), actions.len());
+    let (state, reason, message) = match status.state {
+        State::Failed | State::Timeout => {
+            let why = status.ended.as_ref().map_or_else(String::new, |it| quote(&it.message));
+            let message = format!(
+                "the Workflow {key} failed: {why}; correct the cause, then repeat the \
+                 installation with: tinbox workflow retry {} -n {}",
+                key.name, key.namespace
+            );
+            ("Failed".to_owned(), "WorkflowFailed", message)
+        }
+        State::Running => {
+            let action = actions.get(done).map_or("", |action| &action.name);
+            let message = format!("the Workflow {key} runs the action {count}: {}", quote(action));
+            (format!("Running {count}"), "Installing", message)
+        }
+        State::Post | State::Success => {
+            ("Post".to_owned(), "Installing", format!("the Workflow {key} ends"))
+        }
+        State::New | State::Preparing => {
+            let message = format!("the box prepares the network boot of the Workflow {key}");
+            ("Preparing".to_owned(), "Installing", message)
+        }
+        State::Pending => {
+            let message = match workflow.spec.boot_options.boot_mode {
+                Some(_) => format!("the Workflow {key} waits for the agent of the machine"),
+                None => format!(
+                    "the Workflow {key} waits for the agent of the machine; the Hardware has no \
+                     BMC, so switch the machine on, or restart it with network boot"
+                ),
+            };
+            ("Pending".to_owned(), "WaitingForAgent", message)
+        }
+    };
+    let waits = status.queued().map(quote);
+    let bmc = status.bmc_error().filter(|_| !status.state.ended());
+    let message = match (waits, bmc) {
+        (Some(waits), _) => waits,
+        (None, Some(error)) => format!("{message}; error of the BMC: {}", quote(error)),
+        (None, None) => message,
+    };
+    Progress { state, reason, message }
+}
+
+fn quote(text: &str) -> String {
+    text.chars().take(QUOTE_CHARS_MAX).collect()
+}

@@ -1,0 +1,147 @@
+//! Release of the Hardware of a deleted TinkerbellMachine: stop the installation, switch the
+//! machine off, remove the owner.
+
+use std::time::Duration;
+
+use api::bmc::{Action, JOB, Job, JobSpec, PowerAction, SecretRef};
+use api::meta::ObjectKey;
+use api::tinkerbell::{Hardware, TEMPLATE, WORKFLOW};
+use serde_json::{Value, json};
+
+use super::conditions::{READY, StatusUpdate};
+use super::decide::{Decision, Step};
+use super::install::workflow::{MACHINE_NAME, MACHINE_NAMESPACE, key};
+use super::observe::Observed;
+
+/// Label of the power-off Job with the UID of the TinkerbellMachine, because a Job with the same
+/// name may be left over from an earlier machine.
+const MACHINE_UID: &str = "tinbox.dev/machine-uid";
+/// Annotation of a TinkerbellMachine whose Hardware is released without power-off, for a BMC that
+/// does not work.
+pub const SKIP_POWER_OFF: &str = "tinbox.dev/skip-power-off";
+/// Reasons of the condition `Ready` of a machine that is switched off before its release.
+const POWERING_OFF: &str = "PoweringOff";
+const POWER_OFF_FAILED: &str = "PowerOffFailed";
+/// Interval at which the Job is read, independent of signals.
+const FOLLOW: Duration = Duration::from_secs(15);
+/// Wait before a failed power-off is repeated.
+const RETRY: Duration = Duration::from_secs(60);
+/// Wait before the next step after a write that changes the input of the decision.
+const NEXT: Duration = Duration::from_millis(1);
+
+/// Returns the name of the Job that switches a machine off, as in CAPT.
+pub fn job_name(machine: &str) -> String {
+    format!("{machine}-poweroff")
+}
+
+/// Returns the next steps of the release.
+pub fn decide(observed: &Observed, update: StatusUpdate) -> Decision {
+    let Some(host) = &observed.host else {
+        let message = "no Hardware belongs to the machine";
+        return Decision { steps: vec![tell(message), Step::RemoveFinalizer], requeue: None };
+    };
+    match power_off(observed, host, update) {
+        Ok(()) => done(observed, host),
+        Err(decision) => decision,
+    }
+}
+
+/// Returns success after the machine was switched off or needs no power-off, else the next steps.
+fn power_off(
+    observed: &Observed,
+    host: &Hardware,
+    mut update: StatusUpdate,
+) -> Result<(), Decision> {
+    let metadata = &observed.machine.metadata;
+    let is_off_due = observed.is_provisioned()
+        || observed.workflow.as_ref().is_some_and(|it| observed.has(&it.metadata))
+        || observed.power_off.is_some()
+        || [POWERING_OFF, POWER_OFF_FAILED].contains(&update.reason(READY));
+    let skip = metadata.annotations.contains_key(SKIP_POWER_OFF);
+    let Some(bmc) = host.spec.bmc_ref.as_ref().filter(|_| is_off_due && !skip) else {
+        return Ok(());
+    };
+    let key = ObjectKey::new(&host.metadata.namespace, job_name(&metadata.name));
+    let message = format!("the BMC of the Hardware {} switches the machine off", host.key());
+    update.put(READY, false, POWERING_OFF, &message);
+    let stop = stop(observed, host);
+    if !stop.is_empty() {
+        // The status is written first: without the Workflow, only its reason shows that the machine
+        // must be switched off. The Job follows later, so that no boot Job switches it on again.
+        let mut decision = Decision::default().with_status(observed, update);
+        decision.steps.extend(stop);
+        return Err(Decision { requeue: Some(NEXT), ..decision });
+    }
+    let (step, wait) = match observed.power_off.as_ref() {
+        None => (Some(Step::Create(JOB, job(observed, &key, &bmc.name))), FOLLOW),
+        Some(job) if job.metadata.labels.get(MACHINE_UID) != Some(&metadata.uid) => {
+            (Some(Step::Delete(JOB, key)), NEXT)
+        }
+        Some(job) if job.status.is("Completed") => return Ok(()),
+        Some(job) if job.status.is("Failed") => {
+            update.put(READY, false, POWER_OFF_FAILED, &failure(job, host));
+            let ended = job.status.completion_time.unwrap_or_default();
+            let since = Duration::try_from(update.now().duration_since(ended)).unwrap_or(RETRY);
+            let left = RETRY.saturating_sub(since);
+            (left.is_zero().then_some(Step::Delete(JOB, key)), left.max(NEXT))
+        }
+        Some(_) => (None, FOLLOW),
+    };
+    let steps = step.into_iter().collect();
+    Err(Decision { steps, requeue: Some(wait) }.with_status(observed, update))
+}
+
+fn failure(job: &Job, host: &Hardware) -> String {
+    let why = job.status.condition("Failed").map_or("", |it| &it.message);
+    format!(
+        "the BMC of the Hardware {} did not switch the machine off: {why}; the box repeats the \
+         request; to release the Hardware without power-off, set the annotation {SKIP_POWER_OFF}",
+        host.key()
+    )
+}
+
+/// Returns the steps that end the installation.
+fn stop(observed: &Observed, host: &Hardware) -> Vec<Step> {
+    let key = key(&observed.request.machine, host);
+    let workflow = observed.workflow.as_ref().filter(|it| observed.has(&it.metadata));
+    let template = observed.template.as_ref().filter(|it| observed.has(&it.metadata));
+    let workflow = workflow.map(|_| Step::Delete(WORKFLOW, key.clone()));
+    let template = template.map(|_| Step::Delete(TEMPLATE, key));
+    workflow.into_iter().chain(template).collect()
+}
+
+fn done(observed: &Observed, host: &Hardware) -> Decision {
+    let mut steps = stop(observed, host);
+    steps.push(Step::Release);
+    if observed.power_off.is_some() {
+        let name = job_name(&observed.machine.metadata.name);
+        steps.push(Step::Delete(JOB, ObjectKey::new(&host.metadata.namespace, name)));
+    }
+    steps.push(tell(&format!("the Hardware {} is free", host.key())));
+    steps.push(Step::RemoveFinalizer);
+    Decision { steps, requeue: None }
+}
+
+fn tell(message: &str) -> Step {
+    Step::Tell { reason: "HardwareReleased", message: message.to_owned(), warning: false }
+}
+
+fn job(observed: &Observed, key: &ObjectKey, bmc: &str) -> Value {
+    let metadata = &observed.machine.metadata;
+    let off = Action { power_action: Some(PowerAction::Off), ..Action::default() };
+    let machine_ref = SecretRef { name: bmc.to_owned(), namespace: key.namespace.clone() };
+    json!({
+        "apiVersion": JOB.api_version(),
+        "kind": JOB.kind,
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "labels": {
+                MACHINE_NAME: metadata.name,
+                MACHINE_NAMESPACE: metadata.namespace,
+                MACHINE_UID: metadata.uid,
+            },
+        },
+        "spec": JobSpec { machine_ref, tasks: vec![off] },
+    })
+}

@@ -1,0 +1,168 @@
+//! Tests of the rule that nothing is installed, erased or switched off without a present request.
+
+use api::bmc::JOB;
+use api::infrastructure::TINKERBELL_MACHINE;
+use api::infrastructure::cluster_api::{CLUSTER, MACHINE};
+use api::meta::ObjectKey;
+use api::tinkerbell::{HARDWARE, WORKFLOW};
+use objects::Objects as _;
+use serde_json::{Value, json};
+
+use super::World;
+use crate::runtime::Reconciler as _;
+
+fn bmc() -> Value {
+    json!({ "bmcRef": { "kind": "Machine", "name": "bmc1" } })
+}
+
+async fn provisioned() -> World {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    world.provision("worker").await;
+    world
+}
+
+async fn delete(world: &World) {
+    let key = ObjectKey::new("default", "worker");
+    world.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
+}
+
+/// Checks that the box created no Workflow and no Job, and permits no network boot.
+#[track_caller]
+fn assert_untouched(world: &World, host: &Value) {
+    assert!(world.box_api.names(JOB).is_empty());
+    assert!(world.box_api.names(WORKFLOW).len() <= 1);
+    assert_eq!(world.host("nuc1")["spec"], host["spec"]);
+    let provisioned = "v1alpha1.tinkerbell.org/provisioned";
+    assert_eq!(world.host("nuc1")["metadata"]["annotations"][provisioned], "true");
+}
+
+#[tokio::test]
+async fn a_paused_cluster_or_machine_is_left_alone_even_when_deleted() {
+    for case in ["cluster", "machine"] {
+        let world = provisioned().await;
+        if case == "cluster" {
+            world.put(CLUSTER, "demo", json!({ "spec": { "paused": true } }));
+        } else {
+            let mut machine = world.get("worker");
+            machine["metadata"]["annotations"] = json!({ "cluster.x-k8s.io/paused": "" });
+            world.management.put(TINKERBELL_MACHINE, machine);
+        }
+        let host = world.host("nuc1");
+        delete(&world).await;
+        world.settle("worker").await.unwrap();
+        assert_eq!(world.condition("worker", "Paused").0, "True", "{case}");
+        assert_untouched(&world, &host);
+    }
+}
+
+#[tokio::test]
+async fn a_move_to_another_management_cluster_keeps_the_machine() {
+    let world = provisioned().await;
+    let host = world.host("nuc1");
+    let copy = world.get("worker");
+    let mut source = copy.clone();
+    let moved = json!({ "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
+    source["metadata"]["annotations"] = moved;
+    world.management.put(TINKERBELL_MACHINE, source);
+    delete(&world).await;
+    world.settle("worker").await.unwrap();
+    assert_untouched(&world, &host);
+    // The target has another name. The object has no status and another UID.
+    let mut target = World::paired();
+    target.name = Some("target".to_owned());
+    target.box_api = world.box_api.clone();
+    let mut moved = copy;
+    moved["status"] = json!({});
+    moved["metadata"]["uid"] = json!("another");
+    target.management.put(TINKERBELL_MACHINE, moved);
+    target.settle("worker").await.unwrap();
+    assert_eq!(target.condition("worker", "Ready").0, "True");
+    assert_untouched(&target, &host);
+    let owner = &target.host("nuc1")["metadata"]["labels"]["tinbox.dev/management-cluster"];
+    assert_eq!(owner, "target");
+}
+
+#[tokio::test]
+async fn objects_that_vanish_or_return_from_a_backup_touch_no_machine() {
+    let world = provisioned().await;
+    let host = world.host("nuc1");
+    let backup = world.get("worker");
+    // As after a deleted namespace or removed finalizers.
+    let mut bare = backup.clone();
+    bare["metadata"]["finalizers"] = json!([]);
+    world.management.put(TINKERBELL_MACHINE, bare);
+    delete(&world).await;
+    let _ = world.settle("worker").await;
+    assert_untouched(&world, &host);
+    // A backup from before the installation has no provider ID and no status.
+    let mut old = backup.clone();
+    old["status"] = json!({});
+    old["spec"] = json!({ "osImage": "ubuntu-20.04" });
+    world.management.put(TINKERBELL_MACHINE, old);
+    world.settle("worker").await.unwrap();
+    assert_eq!(world.condition("worker", "Ready").0, "True");
+    assert_eq!(world.get("worker")["spec"]["providerID"], "tinkerbell://default/nuc1");
+    assert_untouched(&world, &host);
+}
+
+#[tokio::test]
+async fn a_known_provider_id_adopts_hardware_that_the_box_has_forgotten() {
+    for case in ["long form", "of the Machine"] {
+        let world = World::paired();
+        world.hardware("nuc1", bmc());
+        let mut machine = world.get("worker");
+        if case == "long form" {
+            machine["spec"]["providerID"] = json!("tinkerbell://default/nuc1");
+        } else {
+            machine["spec"]["providerID"] = json!("tinkerbell://nuc1");
+            let spec = json!({ "clusterName": "demo", "providerID": "tinkerbell://nuc1" });
+            world.put(MACHINE, "worker", json!({ "spec": spec }));
+        }
+        world.management.put(TINKERBELL_MACHINE, machine);
+        world.settle("worker").await.unwrap();
+        assert_eq!(world.condition("worker", "Ready").0, "True", "{case}");
+        assert!(world.box_api.names(WORKFLOW).is_empty(), "{case}");
+        assert!(world.box_api.names(JOB).is_empty(), "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_id_of_another_box_takes_no_hardware_of_this_box() {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    let mut machine = world.get("worker");
+    machine["spec"]["providerID"] = json!("tinkerbell://other-box/nuc9");
+    world.management.put(TINKERBELL_MACHINE, machine);
+    world.settle("worker").await.unwrap();
+    let (_, reason, message) = world.condition("worker", "Ready");
+    assert_eq!(reason, "HardwareRequestInvalid");
+    assert!(message.contains("other-box/nuc9"), "{message}");
+    assert_eq!(world.host("nuc1")["metadata"]["labels"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_provisioned_machine_without_its_hardware_is_reported() {
+    let world = provisioned().await;
+    let mut host = world.host("nuc1");
+    host["metadata"]["finalizers"] = json!([]);
+    world.box_api.put(HARDWARE, host);
+    world.box_api.delete(HARDWARE, &ObjectKey::new("default", "nuc1")).await.unwrap();
+    world.hardware("nuc2", bmc());
+    world.settle("worker").await.unwrap();
+    let (status, reason, _) = world.condition("worker", "Ready");
+    assert_eq!((&*status, &*reason), ("False", "HardwareRequestInvalid"));
+    assert_eq!(world.get("worker")["status"]["ready"], true, "provisioned never changes back");
+    assert_eq!(world.host("nuc2")["metadata"]["labels"], Value::Null);
+}
+
+#[tokio::test]
+async fn objects_of_another_watch_filter_are_ignored() {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    let mut reconciler = world.reconciler();
+    reconciler.view.watch_filter = Some("rack-b".to_owned());
+    reconciler.reconcile(&ObjectKey::new("default", "worker")).await.unwrap();
+    assert_eq!(world.get("worker")["status"], Value::Null);
+    assert_eq!(world.host("nuc1")["metadata"]["labels"], Value::Null);
+}
