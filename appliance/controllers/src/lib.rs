@@ -13,10 +13,8 @@ pub mod ages;
 pub mod enrollment;
 pub mod job;
 pub mod machine;
-pub mod management_view;
 pub mod runtime;
 pub mod task;
-pub mod tinkerbell_machine;
 pub mod workflow;
 
 pub use machine::{BmcDrivers, Drivers};

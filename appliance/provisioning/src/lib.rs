@@ -19,4 +19,6 @@ pub mod status_sources;
 
 pub use self::objects::{recorder, references};
 pub use events::{dhcp_requests, event_history, observers};
-pub use machines::{boot_token, hardware_views, instances, learned_loaders, preserve};
+pub use machines::{
+    boot_token, hardware_views, instances, learned_loaders, metadata_address, preserve,
+};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, TASK, Task};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{HARDWARE, WORKFLOW};
+use capi_controllers::signals::{self, AllClusterApiSignals, ClusterApiSignals};
 use controllers::runtime::Signals;
 use objects::{Objects, fetch, read};
 use resources::{Engine, EventKind, ListOptions, StatusError, WatchOptions};
@@ -40,6 +41,10 @@ pub struct ControllerSignals {
     pub task: Signals,
     /// Handle to signal the Machine controller.
     pub machine: Signals,
+    /// Handles to signal the controllers of Cluster API kinds of the box's own API.
+    pub cluster_api: Arc<ClusterApiSignals>,
+    /// Handles to signal the controllers of Cluster API kinds of all management clusters.
+    pub all_cluster_api: Arc<AllClusterApiSignals>,
 }
 
 /// Watcher of the kinds in [`KINDS`]; each kind has its own clone.
@@ -59,8 +64,11 @@ pub struct ObjectWatcher {
     pub observers: Arc<Observers>,
 }
 
-/// Kinds of objects to watch.
-pub const KINDS: [Resource; 5] = [HARDWARE, WORKFLOW, JOB, TASK, MACHINE];
+/// Kinds of objects to watch: those of the box, then those of Cluster API on the box's own API.
+pub const KINDS: [Resource; 10] = {
+    let [cluster, machine, template, core_cluster, core_machine] = signals::KINDS;
+    [HARDWARE, WORKFLOW, JOB, TASK, MACHINE, cluster, machine, template, core_cluster, core_machine]
+};
 
 fn key(object: &Value) -> ObjectKey {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
@@ -165,6 +173,9 @@ impl ObjectWatcher {
                 EventKind::Deleted => {
                     let key = key(&event.object);
                     known.remove(&key);
+                    self.controller_signals
+                        .all_cluster_api
+                        .box_object_changed(resource, &event.object);
                     self.wake_owners(&key, &event.object);
                     self.removed(resource, key);
                 }
@@ -174,6 +185,9 @@ impl ObjectWatcher {
     }
 
     fn removed(&self, resource: Resource, key: ObjectKey) {
+        if signals::KINDS.contains(&resource) {
+            return self.controller_signals.cluster_api.removed(resource, &key);
+        }
         match resource.kind {
             "Hardware" => self.index.remove_hardware(&key),
             "Workflow" => self.remove_workflow(&key),
@@ -189,6 +203,11 @@ impl ObjectWatcher {
         known: &mut HashMap<ObjectKey, i64>,
         live: bool,
     ) {
+        if signals::KINDS.contains(&resource) {
+            known.insert(key(&object), 0);
+            return self.controller_signals.cluster_api.changed(resource, &object);
+        }
+        self.controller_signals.all_cluster_api.box_object_changed(resource, &object);
         let key = key(&object);
         let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
         let before = known.insert(key.clone(), generation.unwrap_or(0));

@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 49] = [
+const PLACES: [Place; 50] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -80,11 +80,14 @@ const PLACES: [Place; 49] = [
     place(
         "controllers",
         3,
+        &["agent-rpc", "api", "bmc", "event-pattern", "objects", "status", "stdx", "template"],
+    ),
+    place(
+        "capi-controllers",
+        3,
         &[
-            "agent-rpc",
             "api",
-            "bmc",
-            "event-pattern",
+            "controllers",
             "kube-yaml",
             "objects",
             "oci-reference",
@@ -128,6 +131,7 @@ const PLACES: [Place; 49] = [
             "api",
             "apiserver",
             "artifact-cache",
+            "capi-controllers",
             "config",
             "controllers",
             "dhcp",

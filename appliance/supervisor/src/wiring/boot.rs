@@ -30,7 +30,7 @@ const HTTPS_PORT: u16 = 7443;
 /// Port that serves only the agent OS's files, at the paths of Tinkerbell's Helm chart.
 const FILES_PORT: u16 = 7173;
 /// Port of metadata, as in CAPT's default template.
-const METADATA_PORT: u16 = 50061;
+pub(super) const METADATA_PORT: u16 = 50061;
 /// UDP port of TFTP (RFC 1350).
 const TFTP_PORT: u16 = 69;
 /// UDP port of syslog (RFC 5426).

@@ -11,14 +11,25 @@ use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::{ShownErrors, TaskReconciler};
 use ::controllers::workflow::{Timeouts, WorkflowReconciler};
 use anyhow::Context as _;
+use api::infrastructure::Contract;
+use capi_controllers::ManagementView;
+use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
+use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
+use provisioning::metadata_address::MetadataAddress;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
 use provisioning::references::EngineReferences;
 use tokio::sync::oneshot;
 
 use super::Wiring;
+use super::boot::METADATA_PORT;
 
 /// Maximum time for reading all stored objects.
 const LIST_WAIT: Duration = Duration::from_secs(60);
+
+/// Returns the host name of the box: the name of its failure domain.
+fn box_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
 
 impl Wiring {
     fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
@@ -33,6 +44,31 @@ impl Wiring {
             Ok(())
         });
         signals
+    }
+
+    /// Starts the controllers of Cluster API kinds of the box's own API.
+    fn cluster_api(&mut self) -> ClusterApiSignals {
+        let view = ManagementView {
+            objects: Arc::clone(&self.objects),
+            name: None,
+            contract: Contract::V1beta1,
+            watch_filter: None,
+        };
+        let machine = TinkerbellMachineReconciler {
+            view,
+            objects: Arc::clone(&self.objects),
+            metadata: Arc::new(MetadataAddress {
+                config: Arc::clone(&self.config),
+                port: METADATA_PORT,
+            }),
+            clock: Arc::clone(&self.clock),
+            box_name: box_name(),
+        };
+        ClusterApiSignals::new(
+            self.controller("tinkerbellmachine controller", machine),
+            Signals::default(),
+            Signals::default(),
+        )
     }
 
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
@@ -68,7 +104,12 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
+        let all_cluster_api = Arc::new(AllClusterApiSignals::default());
+        let cluster_api = Arc::new(self.cluster_api());
+        all_cluster_api.insert(None, Arc::clone(&cluster_api));
         let controller_signals = ControllerSignals {
+            cluster_api,
+            all_cluster_api,
             workflow: self.controller("workflow controller", workflow),
             job: self.controller("job controller", job),
             task: self.controller("task controller", task),

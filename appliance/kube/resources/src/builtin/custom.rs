@@ -13,7 +13,7 @@ use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate, 
 
 /// Manifests in the order of discovery. kubectl uses the first of two kinds with the same plural,
 /// so `machines` means `machines.cluster.x-k8s.io`.
-const MANIFESTS: [&str; 15] = [
+const MANIFESTS: [&str; 16] = [
     include_str!("manifests/clusters.json"),
     include_str!("manifests/machines.cluster.json"),
     include_str!("manifests/kubeadmconfigs.json"),
@@ -29,6 +29,7 @@ const MANIFESTS: [&str; 15] = [
     include_str!("manifests/jobs.bmc.json"),
     include_str!("manifests/tasks.bmc.json"),
     include_str!("manifests/networks.json"),
+    api::os_image::OS_IMAGES,
 ];
 
 /// Parses every compiled-in CustomResourceDefinition.

@@ -90,7 +90,11 @@ impl fmt::Display for Refusal {
         match self {
             Self::InUse(owner) => write!(f, "{predicate} by the machine {}", plain(owner)),
             Self::Provisioned => {
-                write!(f, "{predicate}: remove the annotation {}", crate::enrollment::PROVISIONED)
+                write!(
+                    f,
+                    "{predicate}: remove the annotation {}",
+                    controllers::enrollment::PROVISIONED
+                )
             }
             Self::NoMac => write!(f, "{predicate}: set spec.interfaces[0].dhcp.mac"),
             Self::NoDisk => write!(f, "{predicate}: set spec.disks[0].device"),

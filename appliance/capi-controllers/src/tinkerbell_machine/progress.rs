@@ -7,7 +7,7 @@ use api::tinkerbell::{ActionState, State, Workflow};
 pub struct Progress {
     /// Text for the column of the state, such as `Running 2/5`.
     pub state: String,
-    /// Reason for conditions.
+    /// Reason for the conditions `Ready` and `Installed`.
     pub reason: &'static str,
     /// Description for a person, one or two sentences.
     pub message: String,

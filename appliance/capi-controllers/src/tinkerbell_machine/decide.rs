@@ -31,7 +31,7 @@ const NEXT: Duration = Duration::from_millis(1);
 /// Steps to execute in order, and the wait until the next decision.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Decision {
-    /// Steps, in order.
+    /// Steps in the order of execution.
     pub steps: Vec<Step>,
     /// Wait until the next decision; `None` to wait for a signal.
     pub requeue: Option<Duration>,
@@ -260,7 +260,7 @@ fn run(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> Decisi
     let spec = &observed.machine.spec;
     let mut steps = vec![];
     let annotations = &host.metadata.annotations;
-    if !annotations.contains_key(crate::enrollment::PROVISIONED) {
+    if !annotations.contains_key(controllers::enrollment::PROVISIONED) {
         steps.push(Step::MarkProvisioned);
     }
     if spec.hardware_name.is_empty() || spec.provider_id.is_empty() {

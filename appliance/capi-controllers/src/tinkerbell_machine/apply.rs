@@ -11,7 +11,7 @@ use super::TinkerbellMachineReconciler;
 use super::decide::{FINALIZER, Step};
 use super::install::workflow::MANAGEMENT_CLUSTER;
 use super::observe::Observed;
-use crate::enrollment::PROVISIONED;
+use controllers::enrollment::PROVISIONED;
 
 impl TinkerbellMachineReconciler {
     /// Executes one step. `metadata` is that of the last read or write of the TinkerbellMachine.

@@ -21,8 +21,8 @@ use api::meta::{ObjectKey, SelectorError};
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
 
-use crate::enrollment::PROVISIONED;
 use crate::tinkerbell_machine::install::workflow::MANAGEMENT_CLUSTER;
+use controllers::enrollment::PROVISIONED;
 use machine_model::MachineModel;
 pub use named::NameError;
 use named::named;

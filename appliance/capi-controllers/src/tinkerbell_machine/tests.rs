@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use stdx::TestClock;
 
 use super::{MetadataUrls, TinkerbellMachineReconciler};
-use crate::management_view::ManagementView;
-use crate::runtime::{Reconciler as _, Requeue};
+use crate::ManagementView;
+use controllers::runtime::{Reconciler as _, Requeue};
 
 /// Maximum reconciles until a machine is at rest.
 const STEPS_MAX: usize = 20;

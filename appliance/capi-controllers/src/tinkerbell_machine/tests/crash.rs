@@ -12,7 +12,7 @@ use objects::{ObjectError, Objects, Pending};
 use serde_json::{Value, json};
 
 use super::World;
-use crate::runtime::{Reconciler as _, Requeue};
+use controllers::runtime::{Reconciler as _, Requeue};
 
 /// Objects whose writes fail after a number of writes, as after a power cut.
 struct PowerCut {

@@ -23,8 +23,8 @@ use api::tinkerbell::Hardware;
 use objects::Objects;
 use stdx::Clock;
 
-use crate::management_view::ManagementView;
-use crate::runtime::{Reconciled, Reconciler, Requeue};
+use crate::ManagementView;
+use controllers::runtime::{Reconciled, Reconciler, Requeue};
 
 /// Addresses of the box, as machines reach it.
 pub trait MetadataUrls: Send + Sync + 'static {

@@ -22,7 +22,7 @@ pub const INSTALLED: &str = "Installed";
 
 /// Status with the changes of one decision.
 pub struct StatusUpdate {
-    /// New status.
+    /// Status with all changes so far.
     pub status: TinkerbellMachineStatus,
     generation: i64,
     now: Timestamp,

@@ -9,7 +9,7 @@ use objects::Objects as _;
 use serde_json::{Value, json};
 
 use super::World;
-use crate::runtime::Reconciler as _;
+use controllers::runtime::Reconciler as _;
 
 fn bmc() -> Value {
     json!({ "bmcRef": { "kind": "Machine", "name": "bmc1" } })

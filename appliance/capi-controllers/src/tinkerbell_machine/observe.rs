@@ -16,7 +16,7 @@ use objects::{ObjectError, Objects, fetch, find, read};
 use super::TinkerbellMachineReconciler;
 use super::choice::HardwareRequest;
 use super::install::{template, workflow};
-use crate::enrollment::PROVISIONED;
+use controllers::enrollment::PROVISIONED;
 
 /// TinkerbellMachine with all other inputs of the decision.
 #[derive(Debug, Clone, Default)]

@@ -16,7 +16,7 @@ use super::observe::{Inputs, Observed, Values};
 pub struct Plan {
     /// User data of the machine.
     pub user_data: String,
-    /// Template and Workflow.
+    /// Template and Workflow to create, in this order.
     pub objects: InstallObjects,
 }
 

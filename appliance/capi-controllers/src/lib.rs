@@ -1,0 +1,14 @@
+//! Controllers of the Cluster API infrastructure provider: TinkerbellCluster, TinkerbellMachine and
+//! TinkerbellMachineTemplate, as observe → decide → apply.
+//!
+//! A [`ManagementView`] is the API with the Cluster API objects: that of a management cluster, or
+//! that of the box. Hardware, Templates, Workflows and Jobs are always objects of the box. This
+//! crate must never use the store, HTTP or sockets directly, and never power, image or release a
+//! machine without a present request in an object. Enter at
+//! [`tinkerbell_machine::TinkerbellMachineReconciler`].
+
+mod management_view;
+pub mod signals;
+pub mod tinkerbell_machine;
+
+pub use management_view::ManagementView;

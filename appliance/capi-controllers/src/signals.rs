@@ -1,0 +1,156 @@
+//! Signals to the controllers of Cluster API kinds after a change of an object, without I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use api::infrastructure::cluster_api::{self, Machine};
+use api::infrastructure::{
+    OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_CLUSTER, TINKERBELL_MACHINE,
+    TINKERBELL_MACHINE_TEMPLATE,
+};
+use api::meta::{ObjectKey, Resource};
+use serde_json::Value;
+
+use crate::tinkerbell_machine::install::workflow::{
+    MACHINE_NAME, MACHINE_NAMESPACE, MANAGEMENT_CLUSTER,
+};
+use controllers::runtime::Signals;
+
+/// Kinds of a management cluster whose changes signal its controllers.
+pub const KINDS: [Resource; 5] = [
+    TINKERBELL_CLUSTER,
+    TINKERBELL_MACHINE,
+    TINKERBELL_MACHINE_TEMPLATE,
+    cluster_api::CLUSTER,
+    cluster_api::MACHINE,
+];
+
+/// Signals to the controllers of one management cluster, or of the box's own API.
+pub struct ClusterApiSignals {
+    /// Signals of the controller for TinkerbellMachines.
+    pub machine: Signals,
+    /// Signals of the controller for TinkerbellClusters.
+    pub cluster: Signals,
+    /// Signals of the controller for TinkerbellMachineTemplates.
+    pub template: Signals,
+    /// Known TinkerbellMachines, with true for those without Hardware.
+    machines: Mutex<BTreeMap<ObjectKey, bool>>,
+    /// TinkerbellClusters that were not deleted since the start.
+    clusters: Mutex<BTreeSet<ObjectKey>>,
+}
+
+fn text<'a>(object: &'a Value, path: &str) -> &'a str {
+    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn key(object: &Value) -> ObjectKey {
+    ObjectKey::new(text(object, "/metadata/namespace"), text(object, "/metadata/name"))
+}
+
+impl ClusterApiSignals {
+    /// Creates signals without known objects.
+    pub fn new(machine: Signals, cluster: Signals, template: Signals) -> Self {
+        Self { machine, cluster, template, machines: Mutex::default(), clusters: Mutex::default() }
+    }
+
+    /// Signals the controllers after a change or the deletion of an object of [`KINDS`].
+    pub fn changed(&self, resource: Resource, object: &Value) {
+        let key = key(object);
+        match resource.kind {
+            "TinkerbellMachine" => {
+                let waits = text(object, "/spec/hardwareName").is_empty();
+                lock(&self.machines).insert(key.clone(), waits);
+                self.machine.signal(key);
+            }
+            "TinkerbellMachineTemplate" => self.template.signal(key),
+            "TinkerbellCluster" => {
+                lock(&self.clusters).insert(key.clone());
+                self.signal_machines(&key.namespace);
+                self.cluster.signal(key);
+            }
+            "Cluster" => {
+                self.signal_machines(&key.namespace);
+                let clusters = lock(&self.clusters);
+                let near = clusters.iter().filter(|it| it.namespace == key.namespace);
+                near.for_each(|it| self.cluster.signal(it.clone()));
+            }
+            _ => {
+                let machine = serde_json::from_value::<Machine>(object.clone());
+                let reference = machine.ok().and_then(|it| it.spec.infrastructure_ref);
+                let own = reference.filter(|it| it.kind == TINKERBELL_MACHINE.kind);
+                if let Some(own) = own {
+                    self.machine.signal(ObjectKey::new(key.namespace, own.name));
+                }
+            }
+        }
+    }
+
+    /// Forgets an object that no longer exists, and signals its controller.
+    pub fn removed(&self, resource: Resource, key: &ObjectKey) {
+        match resource.kind {
+            "TinkerbellMachine" => {
+                lock(&self.machines).remove(key);
+                self.machine.signal(key.clone());
+            }
+            "TinkerbellCluster" => {
+                lock(&self.clusters).remove(key);
+                self.signal_machines(&key.namespace);
+            }
+            _ => {}
+        }
+    }
+
+    fn signal_machines(&self, namespace: &str) {
+        let machines = lock(&self.machines);
+        let near = machines.keys().filter(|it| it.namespace == namespace);
+        near.for_each(|it| self.machine.signal(it.clone()));
+    }
+
+    /// Signals all TinkerbellMachines without Hardware.
+    fn signal_waiting(&self) {
+        let machines = lock(&self.machines);
+        let waiting = machines.iter().filter(|(_, waits)| **waits);
+        waiting.for_each(|(key, _)| self.machine.signal(key.clone()));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Signals of all management clusters by name; the name of the box's own API is empty.
+#[derive(Default)]
+pub struct AllClusterApiSignals(Mutex<BTreeMap<String, Arc<ClusterApiSignals>>>);
+
+impl AllClusterApiSignals {
+    /// Adds or replaces the signals of a management cluster; `None` means the box's own API.
+    pub fn insert(&self, management_cluster: Option<&str>, signals: Arc<ClusterApiSignals>) {
+        lock(&self.0).insert(management_cluster.unwrap_or_default().to_owned(), signals);
+    }
+
+    /// Removes the signals of a management cluster.
+    pub fn remove(&self, management_cluster: &str) {
+        lock(&self.0).remove(management_cluster);
+    }
+
+    /// Signals the TinkerbellMachine that has a Hardware, Workflow or Job of the box. A free
+    /// Hardware signals all machines that wait for one.
+    pub fn box_object_changed(&self, resource: Resource, object: &Value) {
+        let (name, namespace) = match resource.kind {
+            "Hardware" => (OWNER_NAME, OWNER_NAMESPACE),
+            _ => (MACHINE_NAME, MACHINE_NAMESPACE),
+        };
+        let labels = object.pointer("/metadata/labels");
+        let label = |key: &str| {
+            labels.and_then(|it| it.get(key)).and_then(Value::as_str).unwrap_or_default()
+        };
+        let all = lock(&self.0);
+        if !label(name).is_empty() {
+            if let Some(signals) = all.get(label(MANAGEMENT_CLUSTER)) {
+                signals.machine.signal(ObjectKey::new(label(namespace), label(name)));
+            }
+        } else if resource.kind == "Hardware" {
+            all.values().for_each(|signals| signals.signal_waiting());
+        }
+    }
+}
