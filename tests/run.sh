@@ -3,7 +3,8 @@
 #
 #   run.sh [FILTER]    FILTER is a nextest filter expression, such as 'package(dhcp)'
 #
-# out/tests/ keeps the JUnit report and the logs; ~/.cache/tinbox/ci/ the reports of earlier runs.
+# out/tests/ keeps the JUnit report, the acceptance table and the logs; ~/.cache/tinbox/ci/ the
+# reports of earlier runs.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -60,6 +61,11 @@ unset CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 if [ -z "${1:-}" ]; then
   in_group "$out/doc" cargo test --workspace --doc --no-fail-fast || status=$?
   whole=(--count tests/count)
+  # Another profile runs other tests.
+  if [ "${NEXTEST_PROFILE:-ci}" = ci ]; then
+    "$programs/tinbox-test-acceptance" --junit "$out/junit.xml" --out out/tests/acceptance ||
+      status=1
+  fi
 else
   whole=()
   : >"$out/doc"

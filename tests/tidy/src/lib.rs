@@ -9,6 +9,7 @@
 //! Enter at `tests/laws.rs`, which checks the tree against each law. Each law is a function from
 //! the tree to its violations, tested beside it with planted ones.
 
+pub mod acceptance;
 pub mod counts;
 pub mod exceptions;
 pub mod features;

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use tidy::supply::{Built, Rules};
 use tidy::tree::Tree;
 use tidy::{
-    Violation, counts, features, findings, floors, places, ratchet, scripts, seeds, shape, supply,
-    targets, unsafety, waits, words,
+    Violation, acceptance, counts, features, findings, floors, places, ratchet, scripts, seeds,
+    shape, supply, targets, unsafety, waits, words,
 };
 
 static TREE: LazyLock<Tree> = LazyLock::new(Tree::read);
@@ -103,6 +103,11 @@ fn an_exact_count_has_its_reason() {
 #[test]
 fn a_finding_has_a_test_that_exists() {
     holds("docs/reviews.md names tests", &findings::findings(&TREE));
+}
+
+#[test]
+fn an_acceptance_row_names_tests_that_exist() {
+    holds("rows.toml names tests", &acceptance::rows(&TREE));
 }
 
 #[test]
