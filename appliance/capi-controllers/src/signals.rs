@@ -26,6 +26,7 @@ pub const KINDS: [Resource; 5] = [
 ];
 
 /// Signals to the controllers of one management cluster, or of the box's own API.
+#[derive(Default)]
 pub struct ClusterApiSignals {
     /// Signals of the controller for TinkerbellMachines.
     pub machine: Signals,

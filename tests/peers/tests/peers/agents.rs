@@ -2,7 +2,7 @@
 //! protocol before it, unmodified, with a real Docker engine and a registry.
 
 mod killed;
-mod rack;
+pub mod rack;
 mod whole;
 
 use rack::{Generation, Rack, act};

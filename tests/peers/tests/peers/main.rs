@@ -13,6 +13,7 @@ mod comparison;
 mod containers;
 mod controllers;
 mod definitions;
+mod founding_guide;
 mod merge;
 mod openapi;
 mod pattern;

@@ -201,6 +201,8 @@ impl Appliance {
             job: self.controller(job),
             task: self.controller(task),
             machine: self.controller(machine),
+            cluster_api: Arc::default(),
+            all_cluster_api: Arc::default(),
         }
     }
 

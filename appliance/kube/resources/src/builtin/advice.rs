@@ -19,7 +19,7 @@ pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
         ("tinkerbell.org", "templates") => template,
         ("bmc.tinkerbell.org", "machines") => bmc,
         ("cluster.x-k8s.io" | "bootstrap.cluster.x-k8s.io", _)
-        | ("infrastructure.cluster.x-k8s.io", _) => {
+        | (_, "tinkerbellclustertemplates") => {
             return Some(Arc::new(move |_, old| match old {
                 None => vec![inert(&kind)],
                 Some(_) => Vec::new(),
@@ -48,13 +48,14 @@ fn bmc(object: &Value) -> Vec<String> {
     why.map(|why| format!("spec.connection.providerOptions: {why}")).into_iter().collect()
 }
 
-/// Returns the warning for Cluster API kinds, which no controller of this box reads.
+/// Returns the warning for Cluster API kinds, for which the box runs no controller of its own.
 fn inert(kind: &str) -> String {
-    format!(
-        "this {kind} is stored, and no controller of this box acts on it; to provision machines by \
-         Cluster API, run Cluster API Provider Tinkerbell in a management cluster with this box as \
-         its Tinkerbell API (tinbox capi kubeconfig --role capt)"
-    )
+    let effect = match kind {
+        "KubeadmConfig" => "no bootstrap data are made from it",
+        "Cluster" | "Machine" => "only the Tinkerbell kinds that belong to it are provisioned",
+        _ => "nothing is made from it",
+    };
+    format!("this box does not run the controllers of Cluster API for a {kind}: {effect}")
 }
 
 #[cfg(test)]
@@ -76,15 +77,23 @@ mod tests {
             ("clusters", "cluster.x-k8s.io"),
             ("machines", "cluster.x-k8s.io"),
             ("kubeadmconfigs", "bootstrap.cluster.x-k8s.io"),
+            ("tinkerbellclustertemplates", "infrastructure.cluster.x-k8s.io"),
+        ] {
+            let told = advice(plural, group, &object, None);
+            assert!(
+                told[0].contains("does not run the controllers of Cluster API for a "),
+                "{told:?}"
+            );
+            assert_eq!(advice(plural, group, &object, Some(&object)), [""; 0], "{plural}");
+        }
+        for (plural, group) in [
+            ("hardware", "tinkerbell.org"),
             ("tinkerbellclusters", "infrastructure.cluster.x-k8s.io"),
             ("tinkerbellmachines", "infrastructure.cluster.x-k8s.io"),
             ("tinkerbellmachinetemplates", "infrastructure.cluster.x-k8s.io"),
         ] {
-            let told = advice(plural, group, &object, None);
-            assert!(told[0].contains("no controller of this box acts on it"), "{told:?}");
-            assert_eq!(advice(plural, group, &object, Some(&object)), [""; 0], "{plural}");
+            assert_eq!(advice(plural, group, &object, None), [""; 0]);
         }
-        assert_eq!(advice("hardware", "tinkerbell.org", &object, None), [""; 0]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub struct Rack {
     pub docker: Docker,
     /// Image reference of the action.
     pub image: String,
-    kubectl: Kubectl,
+    pub kubectl: Kubectl,
     record: TempDir,
 }
 
@@ -113,7 +113,7 @@ impl Rack {
         }
     }
 
-    fn apply_object(&self, object: &Value) {
+    pub fn apply_object(&self, object: &Value) {
         let printed = self.kubectl.run(&["apply", "-f", "-"], &object.to_string()).unwrap();
         assert!(printed.success, "{printed:?}");
     }
@@ -158,7 +158,7 @@ impl Rack {
         assert!(printed.success, "{printed:?}");
     }
 
-    fn get(&self, what: &[&str]) -> Value {
+    pub fn get(&self, what: &[&str]) -> Value {
         let arguments = [&["get"], what, &["-o", "json"]].concat();
         let printed = self.kubectl.run(&arguments, "").unwrap();
         assert!(printed.success, "{printed:?}");
