@@ -25,9 +25,9 @@ pub use machine::{
     WeightedTerm,
 };
 pub use template::{
-    ClusterTemplate, MachineTemplate, NodeInfo, TemplateMeta, TinkerbellClusterTemplate,
-    TinkerbellClusterTemplateSpec, TinkerbellMachineTemplate, TinkerbellMachineTemplateSpec,
-    TinkerbellMachineTemplateStatus,
+    BoxHardware, ClusterTemplate, MachineTemplate, NodeInfo, TemplateMeta,
+    TinkerbellClusterTemplate, TinkerbellClusterTemplateSpec, TinkerbellMachineTemplate,
+    TinkerbellMachineTemplateSpec, TinkerbellMachineTemplateStatus,
 };
 
 /// CustomResourceDefinition of the kind TinkerbellCluster.

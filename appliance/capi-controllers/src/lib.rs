@@ -5,10 +5,14 @@
 //! that of the box. Hardware, Templates, Workflows and Jobs are always objects of the box. This
 //! crate must never use the store, HTTP or sockets directly, and never power, image or release a
 //! machine without a present request in an object. Enter at
-//! [`tinkerbell_machine::TinkerbellMachineReconciler`].
+//! [`tinkerbell_machine::TinkerbellMachineReconciler`],
+//! [`tinkerbell_cluster::TinkerbellClusterReconciler`] or
+//! [`tinkerbell_machine_template::TinkerbellMachineTemplateReconciler`].
 
 mod management_view;
 pub mod signals;
+pub mod tinkerbell_cluster;
 pub mod tinkerbell_machine;
+pub mod tinkerbell_machine_template;
 
 pub use management_view::ManagementView;

@@ -95,6 +95,27 @@ const GROUPS: &[Group] = &[
         ],
     ),
     ("WorkflowRuleSet", &[("BadRule", "A rule cannot be used, or the Template is missing.")]),
+    (
+        "TinkerbellCluster: also the reasons of its conditions",
+        &[
+            ("WaitingForCluster", "No Cluster of Cluster API has the TinkerbellCluster yet."),
+            ("EndpointMissing", "Neither object has the host of the control plane."),
+            ("EndpointConflict", "The host of the control plane is that of a machine or a box."),
+            ("TemplateOverrideConflict", "Both overrides of the template are set."),
+            ("EndpointSet", "The endpoint of the control plane was written into the spec."),
+            ("Provisioned", "Machines of the cluster can be created."),
+            ("Paused", "Controllers do not change the object."),
+            ("NotPaused", "Controllers change the object again."),
+        ],
+    ),
+    (
+        "TinkerbellMachineTemplate: also the reasons of its condition",
+        &[
+            ("HardwareAvailable", "A new machine can use some matching Hardware."),
+            ("HardwareInUse", "All matching Hardware is in use."),
+            ("NoMatchingHardware", "No Hardware matches; the numbers for each rule are given."),
+        ],
+    ),
 ];
 
 /// Returns the page as Markdown text.
@@ -110,8 +131,15 @@ pub fn page() -> String {
 }
 
 /// Crates that record events.
-const RECORDERS: [&str; 6] =
-    ["supervisor", "controllers", "status", "provisioning", "lifecycle", "agent-service"];
+const RECORDERS: [&str; 7] = [
+    "supervisor",
+    "controllers",
+    "capi-controllers",
+    "status",
+    "provisioning",
+    "lifecycle",
+    "agent-service",
+];
 
 /// Returns reasons that only the table or only the code has.
 ///
@@ -144,4 +172,4 @@ pub fn mistakes() -> Vec<String> {
 }
 
 /// Words of the same form that are not reasons of Events, such as conditions and their reasons.
-const OTHERS: &[&str] = &["AllSilent", "HTTP", "NoAnswer", "TFTP", "True"];
+const OTHERS: &[&str] = &["AllSilent", "HTTP", "NoAnswer", "Ready", "TFTP", "True"];

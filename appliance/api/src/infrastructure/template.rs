@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{TinkerbellClusterSpec, TinkerbellMachineSpec};
-use crate::meta::Object;
+use crate::meta::{Condition, Object};
 
 /// Template of TinkerbellMachines, for a MachineDeployment or a control plane.
 pub type TinkerbellMachineTemplate =
@@ -71,7 +71,44 @@ pub struct TinkerbellMachineTemplateStatus {
     /// Platform of the nodes; `None` if the Hardware differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<NodeInfo>,
+    /// Number of Hardware that match the template, with those in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matching_hardware: Option<u32>,
+    /// Number of matching Hardware that a new machine can use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_hardware: Option<u32>,
+    /// Hardware of each box that serves the template, by the names of the boxes. The other fields
+    /// are computed from this list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub boxes: Vec<BoxHardware>,
+    /// Conditions: only `Ready`, which is `True` if some Hardware matches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
     /// Other fields, which the box writes unchanged.
+    #[serde(flatten)]
+    pub rest: BTreeMap<String, Value>,
+}
+
+/// Hardware of one box that machines of a template can use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BoxHardware {
+    /// Name of the box.
+    pub name: String,
+    /// Number of Hardware that match the template, with those in use.
+    pub matching_hardware: u32,
+    /// Number of matching Hardware that a new machine can use.
+    pub free_hardware: u32,
+    /// Least amount of each resource (`cpu`, `memory`), as Kubernetes quantities.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub capacity: BTreeMap<String, String>,
+    /// Platform of the nodes; `None` if the Hardware differs, or none matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_info: Option<NodeInfo>,
+    /// Reason why no Hardware matches; empty if some match.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Other fields, which a box writes unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }

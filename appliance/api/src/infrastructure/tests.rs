@@ -222,9 +222,19 @@ fn the_schemas_have_every_written_field() {
         initialization: Some(Initialization::default()),
         ..Default::default()
     };
-    let template = TinkerbellMachineTemplateStatus {
+    let hardware = BoxHardware {
         capacity: [("cpu".to_owned(), "4".to_owned())].into(),
         node_info: Some(NodeInfo::default()),
+        message: "there is no Hardware".into(),
+        ..Default::default()
+    };
+    let template = TinkerbellMachineTemplateStatus {
+        capacity: hardware.capacity.clone(),
+        node_info: Some(NodeInfo::default()),
+        matching_hardware: Some(2),
+        free_hardware: Some(1),
+        boxes: vec![hardware.clone()],
+        conditions: vec![Default::default()],
         ..Default::default()
     };
     let rows = [
@@ -237,5 +247,9 @@ fn the_schemas_have_every_written_field() {
         for name in status.as_object().unwrap().keys() {
             assert!(known[name].is_object(), "{name}");
         }
+    }
+    let known = &schema(MACHINE_TEMPLATES)["status"]["properties"]["boxes"]["items"]["properties"];
+    for name in serde_json::to_value(hardware).unwrap().as_object().unwrap().keys() {
+        assert!(known[name].is_object(), "{name}");
     }
 }

@@ -1,0 +1,109 @@
+//! Controller for TinkerbellClusters of `infrastructure.cluster.x-k8s.io`: determines the endpoint
+//! of the control plane, and reports the failure domains of the box.
+//!
+//! The deletion of a TinkerbellCluster needs no finalizer and no step: the cluster shares only an
+//! endpoint and names of failure domains, and the box reserves neither. TinkerbellMachines release
+//! their Hardware themselves.
+
+pub(crate) mod conditions;
+mod decide;
+mod domains;
+mod endpoint;
+mod error;
+mod observe;
+pub(crate) mod owner;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use api::core::ObjectEvent;
+use api::infrastructure::{Endpoint, TINKERBELL_CLUSTER};
+use api::meta::ObjectKey;
+use objects::{ObjectError, Objects, write_status};
+use serde_json::json;
+use stdx::Clock;
+
+use crate::ManagementView;
+use controllers::runtime::{Reconciled, Reconciler};
+use decide::Step;
+use observe::Observed;
+
+/// Network addresses of the box.
+pub trait BoxAddresses: Send + Sync + 'static {
+    /// Returns true for an address of the box itself.
+    fn has(&self, address: IpAddr) -> bool;
+}
+
+/// Reconciler for the clusters of one management cluster, or of the box's own API.
+pub struct TinkerbellClusterReconciler {
+    /// API with the TinkerbellClusters and Clusters.
+    pub view: ManagementView,
+    /// API of the box, with the Hardware.
+    pub hardware: Arc<dyn Objects>,
+    /// Addresses that a control plane must not have.
+    pub addresses: Arc<dyn BoxAddresses>,
+    /// Clock for times in the status.
+    pub clock: Arc<dyn Clock>,
+    /// Name of the box: the default failure domain.
+    pub box_name: String,
+}
+
+impl Reconciler for TinkerbellClusterReconciler {
+    fn name(&self) -> &'static str {
+        "tinkerbellcluster"
+    }
+
+    fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
+        Box::pin(async move {
+            let observed = self.observe(key).await?;
+            let decision = decide::decide(&observed, self.clock.now());
+            for step in decision.steps {
+                self.apply(&observed, step).await?;
+            }
+            Ok(decision.requeue)
+        })
+    }
+}
+
+impl TinkerbellClusterReconciler {
+    async fn apply(&self, observed: &Observed, step: Step) -> Result<(), ObjectError> {
+        let objects = self.view.objects.as_ref();
+        let metadata = &observed.cluster.metadata;
+        match step {
+            Step::SetEndpoint(endpoint) => self.set_endpoint(observed, &endpoint).await,
+            Step::Status(status) => {
+                write_status(objects, TINKERBELL_CLUSTER, metadata, status.as_ref()).await
+            }
+            Step::Tell { reason, message, warning } => {
+                objects.record(ObjectEvent {
+                    about: TINKERBELL_CLUSTER,
+                    namespace: metadata.namespace.clone(),
+                    name: metadata.name.clone(),
+                    uid: metadata.uid.clone(),
+                    reason: reason.to_owned(),
+                    message,
+                    warning,
+                    component: "tinkerbellcluster-controller".to_owned(),
+                    at: self.clock.now(),
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the endpoint into the JSON that was read, so that fields without a type are kept.
+    async fn set_endpoint(
+        &self,
+        observed: &Observed,
+        endpoint: &Endpoint,
+    ) -> Result<(), ObjectError> {
+        let mut object = observed.object.clone();
+        let spec = &mut object["spec"]["controlPlaneEndpoint"];
+        spec["host"] = json!(endpoint.host);
+        spec["port"] = json!(endpoint.port);
+        self.view.objects.update(TINKERBELL_CLUSTER, object).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests;

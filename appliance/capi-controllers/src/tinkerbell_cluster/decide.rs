@@ -1,0 +1,178 @@
+//! Decision about a TinkerbellCluster.
+
+use std::time::Duration;
+
+use api::infrastructure::{Endpoint, FailureDomains, TinkerbellClusterStatus};
+use jiff::Timestamp;
+
+use super::conditions::{Finding, Moment, PAUSED, READY, find};
+use super::error::ClusterError;
+use super::observe::Observed;
+use super::{domains, endpoint};
+use controllers::runtime::Requeue;
+
+/// Interval at which changes of the Hardware, which send no signal, reach the failure domains.
+const RECHECK: Duration = Duration::from_secs(5 * 60);
+/// Wait for the Cluster of a TinkerbellCluster in a management cluster.
+const CLUSTER_WAIT: Duration = Duration::from_secs(15);
+/// Wait after a write of the endpoint, before the status is written.
+const ENDPOINT_WAIT: Duration = Duration::from_millis(100);
+
+/// Step that changes the cluster or records an event.
+#[derive(Debug, PartialEq)]
+pub enum Step {
+    /// Writes host and port into `spec.controlPlaneEndpoint`.
+    SetEndpoint(Endpoint),
+    /// Writes the status of the object that was read.
+    Status(Box<TinkerbellClusterStatus>),
+    /// Records an event about the object.
+    Tell {
+        /// Reason of the event; its spelling never changes.
+        reason: &'static str,
+        /// Sentence for a person.
+        message: String,
+        /// True for an event of type `Warning`.
+        warning: bool,
+    },
+}
+
+/// Steps to carry out, and the time of the next run.
+#[derive(Debug, PartialEq)]
+pub struct Decision {
+    /// Steps in the order in which they run.
+    pub steps: Vec<Step>,
+    /// Time of the next run.
+    pub requeue: Requeue,
+}
+
+/// New status, with events about changes.
+struct Update<'a> {
+    observed: &'a Observed,
+    status: TinkerbellClusterStatus,
+    events: Vec<Step>,
+    moment: Moment,
+}
+
+/// Returns the next steps for a TinkerbellCluster.
+pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
+    let metadata = &observed.cluster.metadata;
+    let idle = Decision { steps: Vec::new(), requeue: Requeue::OnSignal };
+    if !observed.served || observed.is_managed_elsewhere() {
+        return idle;
+    }
+    let mut update = Update {
+        observed,
+        status: observed.cluster.status.clone(),
+        events: Vec::new(),
+        moment: Moment { generation: metadata.generation, now },
+    };
+    if observed.is_paused() {
+        update.pause(true);
+        return update.decision(Requeue::OnSignal);
+    }
+    if metadata.deletion_timestamp.is_some() {
+        return idle;
+    }
+    update.pause(false);
+    if observed.owner.is_none() && observed.in_management_cluster {
+        update.fail(&ClusterError::ClusterMissing);
+        return update.decision(Requeue::After(CLUSTER_WAIT));
+    }
+    update.set_domains();
+    match endpoint::check(observed) {
+        Ok(endpoint) if endpoint != observed.cluster.spec.control_plane_endpoint => {
+            return set_endpoint(endpoint);
+        }
+        Ok(_) => update.succeed(),
+        Err(error) => update.fail(&error),
+    }
+    update.decision(Requeue::After(RECHECK))
+}
+
+/// Returns the step that writes the endpoint. The next run, with the new generation, writes the
+/// status.
+fn set_endpoint(endpoint: Endpoint) -> Decision {
+    let Endpoint { host, port } = &endpoint;
+    let tell = Step::Tell {
+        reason: "EndpointSet",
+        message: format!(
+            "the endpoint of the control plane is {}, port {port}",
+            status::plain(host)
+        ),
+        warning: false,
+    };
+    let steps = vec![Step::SetEndpoint(endpoint), tell];
+    Decision { steps, requeue: Requeue::After(ENDPOINT_WAIT) }
+}
+
+impl Update<'_> {
+    fn pause(&mut self, is_paused: bool) {
+        let (reason, message) = match (is_paused, &self.observed.owner) {
+            (false, _) => ("NotPaused", ""),
+            (true, Some(owner)) if owner.spec.paused == Some(true) => {
+                ("Paused", "the Cluster is paused")
+            }
+            (true, _) => ("Paused", "the object has the annotation cluster.x-k8s.io/paused"),
+        };
+        let was_paused =
+            find(&self.status.conditions, PAUSED).is_some_and(|it| it.status == "True");
+        let message = message.to_owned();
+        let finding = Finding { kind: PAUSED, is_true: is_paused, reason, message };
+        finding.put(&mut self.status.conditions, self.moment);
+        // The first condition of an object that was never paused is not news.
+        if was_paused != is_paused {
+            let message = match is_paused {
+                true => finding.message,
+                false => "controllers change the object again".to_owned(),
+            };
+            self.events.push(Step::Tell { reason, message, warning: false });
+        }
+    }
+
+    fn set_domains(&mut self) {
+        let Observed { contract, hosts, box_name, .. } = self.observed;
+        let own = domains::own(hosts, box_name);
+        let domains = domains::merged(self.status.failure_domains.by_name(), &own, box_name);
+        self.status.failure_domains = FailureDomains::new(*contract, domains);
+    }
+
+    fn succeed(&mut self) {
+        self.status.set_provisioned();
+        let message = "the endpoint of the control plane is set".to_owned();
+        self.put(Finding { kind: READY, is_true: true, reason: "Provisioned", message });
+    }
+
+    /// Records that the infrastructure is not ready. The fields of both contracts stay, because
+    /// they must never change back to false.
+    fn fail(&mut self, error: &ClusterError) {
+        let mut message = error.message();
+        let old = find(&self.status.conditions, READY).filter(|it| it.reason == error.reason());
+        let of_other_box = |old: &str| {
+            error.is_conflict() && !ClusterError::is_conflict_of(old, &self.observed.box_name)
+        };
+        // Two boxes with a conflict each must not overwrite the message of each other forever.
+        if let Some(old) = old.filter(|it| of_other_box(&it.message)) {
+            message.clone_from(&old.message);
+        }
+        self.put(Finding { kind: READY, is_true: false, reason: error.reason(), message });
+    }
+
+    fn put(&mut self, finding: Finding) {
+        if finding.put(&mut self.status.conditions, self.moment) {
+            let is_waiting = finding.reason == ClusterError::ClusterMissing.reason();
+            let warning = !finding.is_true && !is_waiting;
+            let Finding { reason, message, .. } = finding;
+            self.events.push(Step::Tell { reason, message, warning });
+        }
+    }
+
+    /// Returns the step that writes a changed status, and then the events.
+    fn decision(self, requeue: Requeue) -> Decision {
+        let mut steps = Vec::new();
+        if self.status != self.observed.cluster.status {
+            steps.push(Step::Status(Box::new(self.status)));
+            steps.extend(self.events);
+        }
+        Decision { steps, requeue }
+    }
+}
