@@ -83,7 +83,9 @@ impl Memory {
         old[part] = new[part].clone();
         if !status {
             for field in ["finalizers", "labels", "annotations"] {
-                old["metadata"][field] = new["metadata"][field].clone();
+                let empty = if field == "finalizers" { json!([]) } else { json!({}) };
+                let value = new["metadata"].get(field).cloned();
+                old["metadata"][field] = value.unwrap_or(empty);
             }
         }
         self.stamp(old);

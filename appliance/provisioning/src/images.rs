@@ -4,7 +4,7 @@
 
 mod connector;
 mod containers;
-mod destinations;
+pub(crate) mod destinations;
 mod handlers;
 mod mentions;
 mod pins;

@@ -15,10 +15,9 @@ mod machines;
 pub mod networks;
 pub mod object_watcher;
 pub mod objects;
+pub mod own_addresses;
 pub mod status_sources;
 
 pub use self::objects::{recorder, references};
 pub use events::{dhcp_requests, event_history, observers};
-pub use machines::{
-    boot_token, hardware_views, instances, learned_loaders, metadata_address, preserve,
-};
+pub use machines::{boot_token, hardware_views, instances, learned_loaders, preserve};

@@ -5,5 +5,4 @@ pub mod boot_token;
 pub mod hardware_views;
 pub mod instances;
 pub mod learned_loaders;
-pub mod metadata_address;
 pub mod preserve;

@@ -13,7 +13,7 @@ use stdx::Hint as _;
 use super::choice::{choose, failure_domain};
 use super::conditions::{BOOTSTRAP, HARDWARE, INSTALLED, PAUSED, READY, StatusUpdate, addresses};
 use super::install::InstallError;
-use super::observe::{Inputs, Observed};
+use super::observe::Observed;
 use super::plan::{plan, provider_id};
 use super::progress::progress;
 use super::release;
@@ -211,7 +211,7 @@ fn claim(observed: &Observed, mut update: StatusUpdate) -> Decision {
 
 /// Creates the objects of the installation.
 fn install(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> Decision {
-    let inputs = observed.inputs.clone().unwrap_or_else(Inputs::default);
+    let inputs = observed.inputs.clone().unwrap_or_default();
     let plan = match plan(observed, &inputs, host) {
         Ok(plan) => plan,
         Err(error) => return failed(observed, update, error.reason(), &sentence(&error)),

@@ -14,9 +14,11 @@ use anyhow::Context as _;
 use api::infrastructure::Contract;
 use capi_controllers::ManagementView;
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
+use capi_controllers::tinkerbell_cluster::TinkerbellClusterReconciler;
 use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
-use provisioning::metadata_address::MetadataAddress;
+use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
+use provisioning::own_addresses::OwnAddresses;
 use provisioning::references::EngineReferences;
 use tokio::sync::oneshot;
 
@@ -54,20 +56,34 @@ impl Wiring {
             contract: Contract::V1beta1,
             watch_filter: None,
         };
+        let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
+        let addresses =
+            OwnAddresses { config: Arc::clone(&self.config), metadata_port: METADATA_PORT };
+        let addresses = Arc::new(addresses);
         let machine = TinkerbellMachineReconciler {
+            view: view.clone(),
+            objects: Arc::clone(&objects),
+            metadata: addresses.clone(),
+            clock: Arc::clone(&clock),
+            box_name: box_name(),
+        };
+        let cluster = TinkerbellClusterReconciler {
+            view: view.clone(),
+            hardware: Arc::clone(&objects),
+            addresses,
+            clock: Arc::clone(&clock),
+            box_name: box_name(),
+        };
+        let template = TinkerbellMachineTemplateReconciler {
             view,
-            objects: Arc::clone(&self.objects),
-            metadata: Arc::new(MetadataAddress {
-                config: Arc::clone(&self.config),
-                port: METADATA_PORT,
-            }),
-            clock: Arc::clone(&self.clock),
+            hardware: objects,
+            clock,
             box_name: box_name(),
         };
         ClusterApiSignals::new(
             self.controller("tinkerbellmachine controller", machine),
-            Signals::default(),
-            Signals::default(),
+            self.controller("tinkerbellcluster controller", cluster),
+            self.controller("tinkerbellmachinetemplate controller", template),
         )
     }
 

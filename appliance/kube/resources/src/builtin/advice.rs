@@ -20,9 +20,8 @@ pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
         ("bmc.tinkerbell.org", "machines") => bmc,
         ("cluster.x-k8s.io" | "bootstrap.cluster.x-k8s.io", _)
         | (_, "tinkerbellclustertemplates") => {
-            return Some(Arc::new(move |_, old| match old {
-                None => vec![inert(&kind)],
-                Some(_) => Vec::new(),
+            return Some(Arc::new(move |_, old| {
+                old.map_or_else(|| vec![inert(&kind)], |_| vec![])
             }));
         }
         _ => return None,
@@ -50,12 +49,9 @@ fn bmc(object: &Value) -> Vec<String> {
 
 /// Returns the warning for Cluster API kinds, for which the box runs no controller of its own.
 fn inert(kind: &str) -> String {
-    let effect = match kind {
-        "KubeadmConfig" => "no bootstrap data are made from it",
-        "Cluster" | "Machine" => "only the Tinkerbell kinds that belong to it are provisioned",
-        _ => "nothing is made from it",
-    };
-    format!("this box does not run the controllers of Cluster API for a {kind}: {effect}")
+    format!(
+        "this box does not run the controllers of Cluster API for a {kind}; its status stays empty"
+    )
 }
 
 #[cfg(test)]
@@ -86,14 +82,8 @@ mod tests {
             );
             assert_eq!(advice(plural, group, &object, Some(&object)), [""; 0], "{plural}");
         }
-        for (plural, group) in [
-            ("hardware", "tinkerbell.org"),
-            ("tinkerbellclusters", "infrastructure.cluster.x-k8s.io"),
-            ("tinkerbellmachines", "infrastructure.cluster.x-k8s.io"),
-            ("tinkerbellmachinetemplates", "infrastructure.cluster.x-k8s.io"),
-        ] {
-            assert_eq!(advice(plural, group, &object, None), [""; 0]);
-        }
+        let infrastructure = "infrastructure.cluster.x-k8s.io";
+        assert_eq!(advice("tinkerbellmachines", infrastructure, &object, None), [""; 0]);
     }
 
     #[test]

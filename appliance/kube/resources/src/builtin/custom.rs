@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
 use api::network::NetworkSpec;
+use api::os_image::OsImageSpec;
 use api::tinkerbell::{HardwareSpec, RuleSetSpec, TemplateSpec, WorkflowSpec};
 use schema::{Schema, superset};
 use serde_json::Value;
@@ -86,6 +87,7 @@ fn readable(definition: &ResourceDefinition) -> Option<Validate> {
         ("bmc.tinkerbell.org", "machines") => validated::<MachineSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "jobs") => validated::<JobSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),
+        ("tinbox.dev", "osimages") => validated::<OsImageSpec>(rules::nothing),
         ("tinbox.dev", "networks") => validated::<NetworkSpec>(rules::network),
         _ => return None,
     })
