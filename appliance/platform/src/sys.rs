@@ -22,45 +22,30 @@ pub fn swap_on(device: &CStr) -> io::Result<()> {
 }
 
 /// Opens a non-blocking socket for the ARP frames of the interface with this index (packet(7)).
-pub fn arp_socket(interface: u32) -> io::Result<OwnedFd> {
-    let protocol = u16::try_from(libc::ETH_P_ARP).unwrap_or_default().to_be();
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: socket(2) takes three numbers and no pointer.
-    let socket = unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(protocol)) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel just returned this descriptor to this function, and no other code owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let address = libc::sockaddr_ll {
-        sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
-        sll_protocol: protocol,
-        sll_ifindex: i32::try_from(interface).map_err(io::Error::other)?,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    let length = u32::try_from(size_of::<libc::sockaddr_ll>()).map_err(io::Error::other)?;
-    // SAFETY: the address is a sockaddr_ll of that length, and lives during the call.
-    let result = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
-    if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+pub fn arp_socket(index: u32) -> io::Result<OwnedFd> {
+    packet_socket(Type::RAW.nonblocking(), libc::ETH_P_ARP as u16, index).map(Into::into)
 }
 
-/// Opens a socket that receives the LLDP frames of one interface, without their Ethernet header.
-pub fn lldp_socket(index: u32) -> io::Result<Socket> {
+/// Opens a socket for the frames of one protocol and one interface.
+fn packet_socket(kind: Type, protocol: u16, index: u32) -> io::Result<Socket> {
     // The protocol is set by bind. Otherwise frames of other interfaces could be queued before it.
-    let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
+    let socket = Socket::new(Domain::PACKET, kind, Some(Protocol::from(0)))?;
     let length = size_of::<libc::sockaddr_ll>();
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: a `sockaddr_ll` is plain numbers, fits a `sockaddr_storage` and is aligned as one.
     let link: &mut libc::sockaddr_ll = unsafe { storage.view_as() };
     link.sll_family = libc::AF_PACKET as libc::sa_family_t;
-    link.sll_protocol = LLDP.to_be();
+    link.sll_protocol = protocol.to_be();
     link.sll_ifindex = index.cast_signed();
     // SAFETY: the first `length` bytes of `storage` are the address that was written above.
     let address = unsafe { SockAddr::new(storage, length as libc::socklen_t) };
     socket.bind(&address)?;
+    Ok(socket)
+}
+
+/// Opens a socket that receives the LLDP frames of one interface, without their Ethernet header.
+pub fn lldp_socket(index: u32) -> io::Result<Socket> {
+    let socket = packet_socket(Type::DGRAM, LLDP, index)?;
     let request = libc::packet_mreq {
         mr_ifindex: index.cast_signed(),
         mr_type: libc::PACKET_MR_MULTICAST as libc::c_ushort,
