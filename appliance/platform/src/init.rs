@@ -19,10 +19,10 @@ mod zram;
 
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
 use rustix::system::RebootCommand;
 use tokio::signal::unix::{SignalKind, signal};
@@ -54,6 +54,10 @@ const WITHOUT_STATE: &str = "TINBOX_WITHOUT_STATE";
 pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
 /// Maximum time for the supervisor to stop.
 const STOP: Duration = Duration::from_secs(15);
+/// Maximum time for killed programs to end, after all data is on the disk.
+const KILLED: Duration = Duration::from_secs(60);
+/// Interval between two checks of killed programs.
+const LOOK: Duration = Duration::from_millis(10);
 /// Time for which the console shows the reason of a failed start before the machine restarts.
 const READ_THE_REASON: Duration = Duration::from_secs(10);
 
@@ -107,9 +111,7 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
         eprintln!("tinbox: {problem}");
     }
     let mut command = Command::new(program);
-    // A process group of its own, so that the programs which the supervisor leaves behind can be
-    // killed.
-    command.args(arguments).process_group(0);
+    command.args(arguments);
     last.set_environment(&mut command);
     if !trouble.is_empty() {
         command.env(TROUBLE, trouble.join("\n"));
@@ -178,7 +180,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
                 return Ok(Leave::Restart);
             }
         };
-        kill_rest(&child);
+        kill_all();
         match restarts.ended(Instant::now()) {
             Next::Restart => {
                 restart_reason::note(&format!("the supervisor ended repeatedly: {status}"));
@@ -254,10 +256,9 @@ async fn ended(child: &Child, children: &mut tokio::signal::unix::Signal) -> Str
             if pid != ours {
                 continue;
             }
-            return match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => format!("exit status {code}"),
-                (None, Some(signal)) => format!("signal {signal}"),
-                (None, None) => "for an unknown reason".to_owned(),
+            return match status.exit_status() {
+                Some(code) => format!("exit status {code}"),
+                None => format!("signal {}", status.terminating_signal().unwrap_or_default()),
             };
         }
         children.recv().await;
@@ -270,17 +271,40 @@ async fn stop(child: &Child, children: &mut tokio::signal::unix::Signal) {
     if timeout(STOP, ended(child, children)).await.is_err() {
         eprintln!("tinbox: the supervisor did not stop in {} s", STOP.as_secs());
     }
-    kill_rest(child);
 }
 
-/// Kills programs of the supervisor's process group that are still running.
-fn kill_rest(child: &Child) {
-    // The group is usually empty, and the signal fails then.
-    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+/// Kills all other programs, also those that left the supervisor's process group. Does nothing
+/// unless this process is process 1, because the signal would reach the programs of a whole host.
+fn kill_all() {
+    if is_first_process() {
+        // Group 1 means all processes except process 1 (kill(2), pid -1). The signal fails if no
+        // other process exists.
+        let _ = kill_process_group(Pid::INIT, Signal::KILL);
+    }
+}
+
+/// Reaps children until none is left, or returns false after `limit`. Process 1 is then the only
+/// process, because orphans become its children. No file of another process is open, because the
+/// kernel closes the files of all threads before a process can be reaped.
+fn reap_all(limit: Duration) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) if Instant::now() < end => std::thread::sleep(LOOK),
+            result => return result.is_err_and(|errno| errno == Errno::CHILD),
+        }
+    }
 }
 
 fn take_down(leave: Leave) -> ! {
     watchdog::feed_to_the_end();
+    kill_all();
+    // A killed program that waits for the disk ends only after the disk has its data.
+    rustix::fs::sync();
+    if !reap_all(KILLED) {
+        eprintln!("tinbox: a killed program did not end in {} s", KILLED.as_secs());
+    }
     volumes::unmount();
     let command = match leave {
         Leave::Restart => RebootCommand::Restart,

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::state::State;
@@ -212,14 +213,18 @@ fn make(place: &str) -> Result<(), Error> {
     fs::create_dir_all(place).map_err(Error::io(format!("create the folder {place}")))
 }
 
-/// Writes all data and unmounts the volumes. A volume that is still in use becomes read-only.
+/// Unmounts the volumes, which writes their data. A volume that is still in use becomes read-only.
 pub(super) fn unmount() {
     clock::keep(Path::new(STATE));
-    rustix::fs::sync();
     for place in [ARTIFACTS, SLOT, CACHE, STATE, BOOT] {
+        match rustix::mount::unmount(place, UnmountFlags::empty()) {
+            // The volume was not mounted.
+            Ok(()) | Err(Errno::INVAL | Errno::NOENT) => continue,
+            Err(errno) => eprintln!("tinbox: cannot unmount {place}: {errno}"),
+        }
         // A volume that is still in use must not be written any more.
-        if rustix::mount::unmount(place, UnmountFlags::empty()).is_err() {
-            let _ = rustix::mount::mount_remount(place, MountFlags::RDONLY, "");
+        if let Err(errno) = rustix::mount::mount_remount(place, MountFlags::RDONLY, "") {
+            eprintln!("tinbox: cannot make {place} read-only: {errno}");
         }
     }
     rustix::fs::sync();

@@ -16,6 +16,7 @@ mod panel;
 mod power;
 mod reset;
 mod settings;
+mod unmount;
 
 use std::path::{Path, PathBuf};
 
