@@ -16,6 +16,7 @@ use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use config::{Config, SystemKind};
@@ -27,6 +28,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Exit code for an invalid configuration: 64, which sysexits.h calls EX_USAGE (EX_CONFIG is 78).
 const BAD_CONFIG: u8 = 64;
+/// Maximum wait at the end for blocking tasks, such as the assembly of boot media on a slow disk.
+/// Process 1 kills the supervisor 15 s after the request to stop.
+const BLOCKING_GRACE: Duration = Duration::from_secs(5);
 
 /// The provisioning box in one process.
 ///
@@ -97,7 +101,11 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(start(&state, given, (file, system_kind))),
+        Ok(runtime) => {
+            let result = runtime.block_on(start(&state, given, (file, system_kind)));
+            runtime.shutdown_timeout(BLOCKING_GRACE);
+            result
+        }
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
     };
     match result {
