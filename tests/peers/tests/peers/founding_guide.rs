@@ -10,65 +10,7 @@ use stdx::testing::PATIENCE;
 use crate::agents::rack::{Generation, Rack, act};
 
 /// Manifests of the guide, as printed there.
-const MANIFESTS: [&str; 4] = [
-    "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4
-kind: TinkerbellCluster
-metadata:
-  name: my-nuc-cluster-infra
-  namespace: default
-spec:
-  controlPlaneEndpoint:
-    host: \"192.168.1.200\"
-    port: 6443
-",
-    "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4
-kind: TinkerbellMachineTemplate
-metadata:
-  name: nuc-control-plane-template
-  namespace: default
-spec:
-  template:
-    spec:
-      hardwareSelector:
-        manufacturer: \"Intel\"
-        plan: \"NUC\"
-      osImage: \"ubuntu-20.04\"
-      userDataSecret:
-        name: nuc-control-plane-userdata
-",
-    "apiVersion: cluster.x-k8s.io/v1alpha4
-kind: Machine
-metadata:
-  name: nuc-control-plane-1
-  namespace: default
-spec:
-  clusterName: my-nuc-cluster
-  version: v1.21.1
-  bootstrap:
-    configRef:
-      apiVersion: bootstrap.cluster.x-k8s.io/v1alpha4
-      kind: KubeadmConfig
-      name: nuc-control-plane-bootstrap
-  infrastructureRef:
-    apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4
-    kind: TinkerbellMachine
-    name: nuc-control-plane-1
-",
-    "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4
-kind: TinkerbellMachine
-metadata:
-  name: nuc-control-plane-1
-  namespace: default
-spec:
-  providerID: \"tinkerbell://nuc-control-plane-1\"
-  hardwareSelector:
-    manufacturer: \"Intel\"
-    plan: \"NUC\"
-  osImage: \"ubuntu-20.04\"
-  userDataSecret:
-    name: nuc-control-plane-userdata
-",
-];
+const MANIFESTS: &str = include_str!("../../founding-guide.yaml");
 /// Kinds of the guide with their printed names, in the order of [`MANIFESTS`].
 const KINDS: [(&str, &str); 4] = [
     ("tinkerbellclusters", "my-nuc-cluster-infra"),
@@ -133,8 +75,9 @@ fn orders() -> Vec<[usize; 4]> {
 }
 
 fn apply(rack: &Rack, order: [usize; 4]) {
+    let manifests: Vec<&str> = MANIFESTS.split("---\n").collect();
     for at in order {
-        let printed = rack.kubectl.run(&["apply", "-f", "-"], MANIFESTS[at]).unwrap();
+        let printed = rack.kubectl.run(&["apply", "-f", "-"], manifests[at]).unwrap();
         assert!(printed.success, "{order:?}: {printed:?}");
     }
 }

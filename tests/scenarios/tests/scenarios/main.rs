@@ -8,6 +8,7 @@ mod bad_images;
 mod cluster_api;
 mod containers;
 mod faults;
+mod founding_guide;
 mod images;
 mod path;
 mod restarts;
