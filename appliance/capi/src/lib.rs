@@ -1,16 +1,18 @@
-//! Cluster API infrastructure provider of the box, as `clusterctl` sees it: the files of a provider
-//! release, at the URLs of a GitLab package registry.
+//! Cluster API infrastructure provider of the box: the files of a provider release at the URLs of a
+//! GitLab package registry, as `clusterctl` reads them, and the client of a management cluster.
 //!
-//! This crate must never contain a socket, the store or a secret. Each file is the same for every
-//! box of a version, except `clusterctl.yaml` (host name) and `clusterctl.sh` (host, certificate
-//! authority).
+//! This crate must never contain a listening socket, the store, or a secret in a log. Each file is
+//! the same for every box of a version, except `clusterctl.yaml` (host name) and `clusterctl.sh`
+//! (host, certificate authority).
 //!
-//! Enter at [`Repository`] (files) and [`router`] (HTTP).
+//! Enter at [`Repository`] (files), [`router`] (HTTP) and [`remote::RemoteObjects`] (management
+//! cluster).
 
 mod archive;
 mod components;
 mod handlers;
 mod host;
+pub mod remote;
 mod repository;
 
 pub use handlers::router;

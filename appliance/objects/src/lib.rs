@@ -13,6 +13,7 @@ use api::meta::{ObjectKey, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use stdx::Hint;
 
 /// Future of a method of [`Objects`]; boxed, so that [`Objects`] can be a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
@@ -40,13 +41,33 @@ pub enum ObjectError {
         /// Error message of the JSON decoder.
         why: String,
     },
+    /// A remote API cannot be reached, or refuses its client. The error says nothing about objects:
+    /// a caller must never conclude that an object is gone.
+    #[error("cannot reach {what}: {why}")]
+    Unavailable {
+        /// Kind of the objects, and their name or namespace.
+        what: String,
+        /// Response of the server, or the error of the connection with its causes.
+        why: String,
+        /// Advice for the person who reads the error.
+        hint: Option<&'static str>,
+    },
     /// The store failed; the text is the error of the store.
     #[error("{0}")]
     Internal(String),
 }
 
-/// Interface to read, create, change and delete API objects. The embedded store implements it; a
-/// remote Kubernetes API is possible later.
+impl Hint for ObjectError {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unavailable { hint, .. } => *hint,
+            _ => None,
+        }
+    }
+}
+
+/// Interface to read, create, change and delete API objects. The embedded store and a client of a
+/// remote Kubernetes API implement it.
 pub trait Objects: Send + Sync + 'static {
     /// Reads one object by its key.
     fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value>;

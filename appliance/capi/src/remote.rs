@@ -1,0 +1,185 @@
+//! Client of the Kubernetes API of a management cluster: [`RemoteObjects`] for controllers, and a
+//! [`Watcher`] for each kind that signals them.
+//!
+//! Never: a missing object is concluded from a missing connection, missing rights, or a response
+//! that is not of the API server. A program or file that a kubeconfig names is never used.
+
+mod connection;
+mod event_writer;
+mod failure;
+mod kubeconfig;
+mod list;
+mod path;
+mod watcher;
+
+use api::core::ObjectEvent;
+use api::meta::{ObjectKey, Resource};
+use http::Request;
+use kube::api::{DeleteParams, GetParams, PostParams};
+use objects::{ObjectError, Objects, Pending};
+use serde_json::Value;
+
+use self::connection::Connection;
+use self::failure::{Failure, Subject};
+
+pub use self::event_writer::EventWriter;
+pub use self::kubeconfig::{Kubeconfig, KubeconfigError};
+pub use self::list::{OBJECTS_MAX, Scope};
+pub use self::watcher::{WatchError, WatchState, WatchedObjects, Watcher};
+
+/// Manager of the fields that the box writes.
+const FIELD_MANAGER: &str = "tinbox";
+
+/// Implementation of [`Objects`] on the API of a management cluster; clones share its connections.
+#[derive(Clone)]
+pub struct RemoteObjects {
+    connection: Connection,
+    events: event_writer::Queue,
+}
+
+impl RemoteObjects {
+    /// Creates a client, and the task that writes its events. The first request connects.
+    ///
+    /// # Errors
+    /// The client certificate does not match its key.
+    ///
+    /// # Panics
+    /// The caller is not inside a Tokio runtime.
+    pub fn new(kubeconfig: &Kubeconfig) -> Result<(Self, EventWriter), KubeconfigError> {
+        Ok(Self::of(Connection::new(kubeconfig)?))
+    }
+
+    fn of(connection: Connection) -> (Self, EventWriter) {
+        let (events, writer) = event_writer::queue(connection.clone());
+        (Self { connection, events }, writer)
+    }
+
+    /// Replaces an object, or only its status.
+    async fn replace(
+        &self,
+        resource: Resource,
+        object: Value,
+        is_status: bool,
+    ) -> Result<Value, ObjectError> {
+        let subject = Subject::object(resource, &list::key(&object));
+        let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        // The API server replaces some built-in kinds without a check if there is no version.
+        if revision.is_none_or(str::is_empty) {
+            return Err(ObjectError::Invalid(format!("{subject} has no resource version")));
+        }
+        let (request, name) = (request(&subject)?, subject.key.name.as_str());
+        let (body, options) = (encode(&subject, &object)?, options());
+        let request = if is_status {
+            request.replace_subresource("status", name, &options, body)
+        } else {
+            request.replace(name, &options, body)
+        };
+        exchange(&self.connection, &subject, request).await
+    }
+}
+
+type Built = Result<Request<Vec<u8>>, kube::core::request::Error>;
+
+/// Starts a request about an object, after a check of its name.
+fn request(subject: &Subject) -> Result<kube::core::Request, ObjectError> {
+    path::parent(subject.resource, &subject.key).map(kube::core::Request::new)
+}
+
+fn options() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), dry_run: false }
+}
+
+fn encode(subject: &Subject, object: &Value) -> Result<Vec<u8>, ObjectError> {
+    serde_json::to_vec(object)
+        .map_err(|error| ObjectError::Internal(format!("cannot encode {subject}: {error}")))
+}
+
+async fn create(
+    connection: &Connection,
+    resource: Resource,
+    object: &Value,
+) -> Result<Value, ObjectError> {
+    let subject = Subject::object(resource, &list::key(object));
+    let body = encode(&subject, object)?;
+    let request = request(&subject)?.create(&options(), body);
+    exchange(connection, &subject, request).await
+}
+
+/// Sends a request whose response is the object itself.
+async fn exchange(
+    connection: &Connection,
+    subject: &Subject,
+    request: Built,
+) -> Result<Value, ObjectError> {
+    let mut object = send(connection, subject, request).await?;
+    if list::complete(subject.resource, &mut object) && list::key(&object) == subject.key {
+        return Ok(object);
+    }
+    Err(failure::of_unexpected(subject, &subject.to_string(), &object.to_string()))
+}
+
+async fn send(
+    connection: &Connection,
+    subject: &Subject,
+    request: Built,
+) -> Result<Value, ObjectError> {
+    let request = request.map_err(|error| {
+        ObjectError::Internal(format!("cannot request {subject}: {}", stdx::chain(&error)))
+    })?;
+    connection.call(subject, request).await.map_err(Failure::into)
+}
+
+impl Objects for RemoteObjects {
+    fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
+        Box::pin(async move {
+            let subject = Subject::object(resource, key);
+            let request = request(&subject)?.get(&key.name, &GetParams::default());
+            exchange(&self.connection, &subject, request).await
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        resource: Resource,
+        namespace: Option<&'a str>,
+    ) -> Pending<'a, Vec<Value>> {
+        Box::pin(async move {
+            let namespace = namespace.unwrap_or_default().to_owned();
+            let scope = Scope { namespace, ..Scope::all(resource) };
+            let list = list::list(&self.connection, &scope).await;
+            list.map(|list| list.items).map_err(Failure::into)
+        })
+    }
+
+    fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(async move { create(&self.connection, resource, &object).await })
+    }
+
+    fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(self.replace(resource, object, false))
+    }
+
+    fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
+        Box::pin(self.replace(resource, object, true))
+    }
+
+    fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let subject = Subject::object(resource, key);
+            let request = request(&subject)?.delete(&key.name, &DeleteParams::default());
+            let body = send(&self.connection, &subject, request).await?;
+            // The object if finalizers delay its removal, else a Status.
+            if body["kind"] == resource.kind || body["status"] == "Success" {
+                return Ok(());
+            }
+            Err(failure::of_unexpected(&subject, "the result of a deletion", &body.to_string()))
+        })
+    }
+
+    fn record(&self, happening: ObjectEvent) {
+        self.events.push(happening);
+    }
+}
+
+#[cfg(test)]
+mod tests;

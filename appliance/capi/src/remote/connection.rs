@@ -1,0 +1,218 @@
+//! Connection to the API server of a management cluster: one HTTP client with limits for time and
+//! sizes. Requests over HTTP/2 share one TCP connection, whose loss pings detect.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{Stream, TryStreamExt as _};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ConfigExt as _};
+use kube::config::AuthInfo;
+use serde_json::Value;
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio_util::io::StreamReader;
+use tower::ServiceBuilder;
+
+use super::failure::{self, Failure, Subject};
+use super::kubeconfig::{Kubeconfig, KubeconfigError};
+
+/// Maximum time of a TCP connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time from a request to the end of its response, or to the start of a watch. Longer than
+/// [`CONNECT_TIMEOUT`] and the 10 s that a webhook may need.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Interval of HTTP/2 pings while a request or a watch is open, as in client-go.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// Maximum wait for the answer to a ping, as in client-go.
+const PING_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time after which an unused connection is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum unused connections to a server without HTTP/2.
+const IDLE_MAX: usize = 4;
+/// Maximum size of a response. A page of a list has the largest, see `list::PAGE`.
+const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Maximum size of an error response.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+/// Maximum size of an event of a watch. etcd limits an object to 1.5 MiB, binary data in JSON needs
+/// a third more.
+const LINE_BYTES_MAX: usize = 3 * 1024 * 1024;
+const TOO_LARGE: &str = "the response is larger than 16 MiB";
+/// Name of the client in the server's audit log.
+const USER_AGENT: &str = concat!("tinbox/", env!("CARGO_PKG_VERSION"));
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Lines of a watch.
+pub type Lines = Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Send>>;
+
+/// HTTP client of one API server; clones share its connections.
+#[derive(Clone)]
+pub struct Connection(kube::Client);
+
+impl Connection {
+    /// Creates a client. The first request connects.
+    ///
+    /// # Errors
+    /// The client certificate does not match its key.
+    ///
+    /// # Panics
+    /// The caller is not inside a Tokio runtime.
+    pub fn new(kubeconfig: &Kubeconfig) -> Result<Self, KubeconfigError> {
+        let invalid = |error: kube::Error| KubeconfigError::Invalid {
+            field: kubeconfig.user.clone(),
+            why: stdx::chain(&error),
+            hint: "create the client certificate again",
+        };
+        let config = config(kubeconfig);
+        let tls = config.rustls_client_config().map_err(invalid)?;
+        let mut tcp = HttpConnector::new_with_resolver(Names);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let mut connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
+        if let Some(name) = &kubeconfig.server_name {
+            connector =
+                connector.with_server_name_resolver(FixedServerNameResolver::new(name.clone()));
+        }
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_MAX)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .http2_keep_alive_timeout(PING_TIMEOUT)
+            .build::<_, Body>(connector.enable_all_versions().wrap_connector(tcp));
+        // kube's own stack retries requests and logs each failure as an error.
+        let service = ServiceBuilder::new()
+            .layer(config.base_uri_layer())
+            .option_layer(config.auth_layer().map_err(invalid)?)
+            .map_err(BoxError::from)
+            .service(client);
+        Ok(Self::of(kube::Client::new(service, config.default_namespace)))
+    }
+
+    /// Creates a connection that sends its requests through `client`.
+    pub fn of(client: kube::Client) -> Self {
+        Self(client)
+    }
+
+    /// Sends a request and reads the JSON of its response.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not answer with success and JSON.
+    pub async fn call(
+        &self,
+        subject: &Subject,
+        request: Request<Vec<u8>>,
+    ) -> Result<Value, Failure> {
+        let exchange = async {
+            let response = self.send(subject, request).await?;
+            let limited = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+            limited.map_err(|error| match error.is::<LengthLimitError>() {
+                true => subject.unavailable(TOO_LARGE, None).into(),
+                false => failure::of_transport(subject, error.as_ref()).into(),
+            })
+        };
+        let body = timeout(REQUEST_TIMEOUT, exchange).await;
+        let body = body.unwrap_or_else(|_| Err(silent(subject)))?.to_bytes();
+        serde_json::from_slice(&body).map_err(|_| {
+            let start = String::from_utf8_lossy(&body);
+            failure::of_unexpected(subject, "JSON", &start).into()
+        })
+    }
+
+    /// Sends the request of a watch, and returns its lines.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not answer with success.
+    pub async fn watch(
+        &self,
+        subject: &Subject,
+        request: Request<Vec<u8>>,
+    ) -> Result<Lines, Failure> {
+        let response = timeout(REQUEST_TIMEOUT, self.send(subject, request)).await;
+        let response = response.unwrap_or_else(|_| Err(silent(subject)))?;
+        let bytes = response.into_body().into_data_stream().map_err(std::io::Error::other);
+        let codec = LinesCodec::new_with_max_length(LINE_BYTES_MAX);
+        Ok(Box::pin(FramedRead::new(StreamReader::new(bytes), codec)))
+    }
+
+    /// Sends a request, and converts an error response.
+    async fn send(
+        &self,
+        subject: &Subject,
+        mut request: Request<Vec<u8>>,
+    ) -> Result<Response<Body>, Failure> {
+        let headers = request.headers_mut();
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        let response = self.0.send(request.map(Body::from)).await;
+        let response = response.map_err(|error| match error {
+            kube::Error::Service(error) => failure::of_transport(subject, error.as_ref()),
+            error => failure::of_transport(subject, &error),
+        })?;
+        let code = response.status();
+        if code.is_success() {
+            return Ok(response);
+        }
+        let body = Limited::new(response.into_body(), ERROR_BYTES_MAX).collect().await;
+        // A body that cannot be read leaves the status code, which alone never means "not found".
+        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        Err(failure::of_response(subject, code, &body))
+    }
+}
+
+fn silent(subject: &Subject) -> Failure {
+    let why = format!("no answer in {REQUEST_TIMEOUT:?}");
+    failure::of_silence(subject, &why).into()
+}
+
+/// Returns the status code in a `Status` of a watch.
+pub fn code(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn config(kubeconfig: &Kubeconfig) -> kube::Config {
+    let mut config = kube::Config::new(kubeconfig.server.clone());
+    config.root_cert = Some(kubeconfig.authorities.clone());
+    let mut user = AuthInfo::default();
+    user.token = kubeconfig.token.as_ref().map(|token| token.expose().to_owned().into());
+    if let Some(certificate) = &kubeconfig.certificate {
+        user.client_certificate_data = Some(certificate.chain.clone());
+        user.client_key_data = Some(certificate.key.expose().trim().to_owned().into());
+    }
+    config.auth_info = user;
+    config
+}
+
+/// DNS resolver of the box: a slow name server blocks no other task, and a known address is used
+/// while the name server is down.
+#[derive(Clone)]
+struct Names;
+
+impl tower::Service<Name> for Names {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send + 'static>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(async move {
+            let found = resolver::system().lookup(name.as_str(), 0).await?;
+            Ok(found.into_iter())
+        })
+    }
+}
