@@ -46,6 +46,8 @@ pub struct Cluster {
     // The field order is the order in which the programs are stopped.
     controllers: Option<Process>,
     apiserver: Process,
+    /// Program and arguments of kube-apiserver, for a restart.
+    apiserver_command: (PathBuf, Vec<String>),
     etcd: Process,
     folder: TempDir,
     url: String,
@@ -80,11 +82,10 @@ impl Cluster {
         arguments.extend(config.apiserver_arguments.iter().cloned());
         let log = at("kube-apiserver.log");
         let apiserver = Process::start(&programs[1], &arguments, &log)?;
-        let mut cluster = Self { controllers: None, apiserver, etcd, folder, url };
-        let kubectl = cluster.kubectl()?;
-        cluster
-            .apiserver
-            .wait_until("kube-apiserver to be ready", START_LIMIT, || kubectl.is_ready())?;
+        let apiserver_command = (programs[1].clone(), arguments);
+        let mut cluster =
+            Self { controllers: None, apiserver, apiserver_command, etcd, folder, url };
+        cluster.wait_for_apiserver()?;
         if config.controllers {
             cluster.start_controllers()?;
         }
@@ -121,6 +122,24 @@ impl Cluster {
         })?;
         self.controllers = Some(controllers);
         Ok(())
+    }
+
+    /// Kills kube-apiserver, calls `meanwhile`, and starts kube-apiserver again.
+    ///
+    /// # Errors
+    /// kube-apiserver does not start; the error contains the end of its log.
+    pub fn restart_apiserver(&mut self, meanwhile: impl FnOnce()) -> Result<()> {
+        self.apiserver.kill();
+        meanwhile();
+        let (program, arguments) = &self.apiserver_command;
+        let log = self.folder.path().join("kube-apiserver.log");
+        self.apiserver = Process::start(program, arguments, &log)?;
+        self.wait_for_apiserver()
+    }
+
+    fn wait_for_apiserver(&mut self) -> Result<()> {
+        let kubectl = self.kubectl()?;
+        self.apiserver.wait_until("kube-apiserver to be ready", START_LIMIT, || kubectl.is_ready())
     }
 
     /// Process IDs of etcd and kube-apiserver.

@@ -184,13 +184,13 @@ pub fn code(code: u16) -> StatusCode {
 fn config(kubeconfig: &Kubeconfig) -> kube::Config {
     let mut config = kube::Config::new(kubeconfig.server.clone());
     config.root_cert = Some(kubeconfig.authorities.clone());
-    let mut user = AuthInfo::default();
-    user.token = kubeconfig.token.as_ref().map(|token| token.expose().to_owned().into());
-    if let Some(certificate) = &kubeconfig.certificate {
-        user.client_certificate_data = Some(certificate.chain.clone());
-        user.client_key_data = Some(certificate.key.expose().trim().to_owned().into());
-    }
-    config.auth_info = user;
+    let certificate = kubeconfig.certificate.as_ref();
+    config.auth_info = AuthInfo {
+        token: kubeconfig.token.as_ref().map(|token| token.expose().to_owned().into()),
+        client_certificate_data: certificate.map(|it| it.chain.clone()),
+        client_key_data: certificate.map(|it| it.key.expose().trim().to_owned().into()),
+        ..AuthInfo::default()
+    };
     config
 }
 

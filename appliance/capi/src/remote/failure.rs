@@ -16,8 +16,8 @@ const MESSAGE_CHARS_MAX: usize = 500;
 
 const CREDENTIAL: &str = "the credential is not valid or has expired: give the box a new \
                           kubeconfig";
-const RIGHTS: &str = "during `clusterctl upgrade apply` the rights return by themselves; else check \
-                      the ClusterRoleBinding tinbox-system-controllers";
+const RIGHTS: &str = "the rights return by themselves after `clusterctl upgrade apply`; else \
+                      check the ClusterRoleBinding tinbox-system-controllers";
 const DEFINITION: &str = "the management cluster does not serve this kind: install the provider \
                           with `clusterctl init --infrastructure tinbox`";
 const SERVER: &str = "the answer is not from a Kubernetes API: check `server` in the kubeconfig, \
@@ -67,7 +67,7 @@ impl fmt::Display for Subject {
 /// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// Error for controllers.
+    /// Error that a controller receives as it is.
     Object(ObjectError),
     /// The requested resource version is too old (410): the objects must be listed again.
     Expired(ObjectError),

@@ -70,7 +70,8 @@ mod tests {
     #[test]
     fn a_name_cannot_change_the_path() {
         let long = "a".repeat(254);
-        let bad = ["", ".", "..", "../secrets/x", "a/status", "a?dryRun=All", "a#b", "a%2fb", "a b"];
+        let bad =
+            ["", ".", "..", "../secrets/x", "a/status", "a?dryRun=All", "a#b", "a%2fb", "a b"];
         for name in bad.into_iter().chain([long.as_str()]) {
             let error = parent(SECRET, &ObjectKey::new("default", name)).unwrap_err();
             assert!(matches!(error, ObjectError::Invalid(_)), "{name:?}: {error}");

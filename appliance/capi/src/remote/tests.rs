@@ -20,7 +20,7 @@ pub const MACHINE: Resource = Resource {
 };
 
 /// Request as the fake server receives it.
-pub struct Seen {
+pub struct Sent {
     pub method: Method,
     pub target: String,
     pub body: Value,
@@ -28,7 +28,7 @@ pub struct Seen {
 
 /// Client of a fake API server, which is a function, so that time can be virtual.
 pub fn remote(
-    respond: impl Fn(Seen) -> Response<Body> + Send + Sync + 'static,
+    respond: impl Fn(Sent) -> Response<Body> + Send + Sync + 'static,
 ) -> (RemoteObjects, EventWriter) {
     let respond = Arc::new(respond);
     let service = tower::service_fn(move |request: Request<kube::client::Body>| {
@@ -38,7 +38,7 @@ pub fn remote(
             let body = to_bytes(Body::new(body), usize::MAX).await.unwrap();
             let body = serde_json::from_slice(&body).unwrap_or_default();
             let target = parts.uri.to_string();
-            Ok::<_, Infallible>(respond(Seen { method: parts.method, target, body }))
+            Ok::<_, Infallible>(respond(Sent { method: parts.method, target, body }))
         }
     });
     RemoteObjects::of(Connection::of(kube::Client::new(service, "default")))

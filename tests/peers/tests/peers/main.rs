@@ -20,6 +20,7 @@ mod pattern;
 mod protobuf;
 mod reconnecting;
 mod registry;
+mod remote_objects;
 mod requests;
 mod servers;
 mod setup;

@@ -41,12 +41,12 @@ impl Copy {
         Ok(())
     }
 
-    /// Removes one object, if it is there.
+    /// Removes one object; an unknown key changes nothing.
     pub fn remove(&self, key: &ObjectKey) {
         self.lock().remove(key);
     }
 
-    /// Returns one object.
+    /// Returns the last known state of an object.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         self.lock().get(key).cloned()
     }

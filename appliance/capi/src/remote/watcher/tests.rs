@@ -65,8 +65,7 @@ impl Rig {
         let shared = Arc::clone(&server);
         let (objects, _writer) =
             remote(move |seen| respond(&mut shared.lock().unwrap(), &seen.target));
-        let (watcher, watched) =
-            Watcher::new(&objects, Scope::all(MACHINE), Arc::new(SystemClock));
+        let (watcher, watched) = Watcher::new(&objects, Scope::all(MACHINE), Arc::new(SystemClock));
         let (sender, keys) = mpsc::channel(4096);
         let shutdown = CancellationToken::new();
         let changed = move |key| sender.try_send(key).unwrap();
