@@ -51,6 +51,7 @@ fn only_the_api_server_can_say_that_an_object_is_gone() {
     assert_eq!(unavailable(404, &of("m2", "tinkerbellmachines", MACHINE.group)), None);
     assert_eq!(unavailable(404, &of("default", "namespaces", "")), None);
     assert_eq!(unavailable(404, &of("m1", "tinkerbellmachines", "example.org")), None);
+    assert_eq!(unavailable(404, &of("m1", "tinkerbellclusters", MACHINE.group)), None);
     // A list has no name, so nothing can be gone.
     let list = Subject::all(MACHINE, "default");
     let listed = of_response(&list, StatusCode::NOT_FOUND, gone.as_bytes());
