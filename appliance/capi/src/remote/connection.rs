@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,16 +15,20 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::{Body, ConfigExt as _};
-use kube::config::AuthInfo;
+use kube::client::Body;
+use kube::client::middleware::BaseUriLayer;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
+use stdx::Secret;
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 use tower::ServiceBuilder;
 
 use super::failure::{self, Failure, Subject};
-use super::kubeconfig::{Kubeconfig, KubeconfigError};
+use super::kubeconfig::{ClientCertificate, Kubeconfig, KubeconfigError};
 
 /// Maximum time of a TCP connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +43,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(15);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum unused connections to a server without HTTP/2.
 const IDLE_MAX: usize = 4;
-/// Maximum size of a response. A page of a list has the largest, see `list::PAGE`.
+/// Maximum size of a response. The largest is a page of a list.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Maximum size of an error response.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -46,6 +51,8 @@ const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// a third more.
 const LINE_BYTES_MAX: usize = 3 * 1024 * 1024;
 const TOO_LARGE: &str = "the response is larger than 16 MiB";
+/// Namespace that kube requires; every request here names its own.
+const DEFAULT_NAMESPACE: &str = "default";
 /// Name of the client in the server's audit log.
 const USER_AGENT: &str = concat!("tinbox/", env!("CARGO_PKG_VERSION"));
 
@@ -56,7 +63,10 @@ pub type Lines = Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Se
 
 /// HTTP client of one API server; clones share its connections.
 #[derive(Clone)]
-pub struct Connection(kube::Client);
+pub struct Connection {
+    client: kube::Client,
+    authorization: Option<HeaderValue>,
+}
 
 impl Connection {
     /// Creates a client. The first request connects.
@@ -67,18 +77,12 @@ impl Connection {
     /// # Panics
     /// The caller is not inside a Tokio runtime.
     pub fn new(kubeconfig: &Kubeconfig) -> Result<Self, KubeconfigError> {
-        let invalid = |error: kube::Error| KubeconfigError::Invalid {
-            field: kubeconfig.user.clone(),
-            why: stdx::chain(&error),
-            hint: "create the client certificate again",
-        };
-        let config = config(kubeconfig);
-        let tls = config.rustls_client_config().map_err(invalid)?;
         let mut tcp = HttpConnector::new_with_resolver(Names);
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let mut connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_only();
+        let mut connector =
+            HttpsConnectorBuilder::new().with_tls_config(tls(kubeconfig)?).https_only();
         if let Some(name) = &kubeconfig.server_name {
             connector =
                 connector.with_server_name_resolver(FixedServerNameResolver::new(name.clone()));
@@ -93,16 +97,17 @@ impl Connection {
             .build::<_, Body>(connector.enable_all_versions().wrap_connector(tcp));
         // kube's own stack retries requests and logs each failure as an error.
         let service = ServiceBuilder::new()
-            .layer(config.base_uri_layer())
-            .option_layer(config.auth_layer().map_err(invalid)?)
+            .layer(BaseUriLayer::new(kubeconfig.server.clone()))
             .map_err(BoxError::from)
             .service(client);
-        Ok(Self::of(kube::Client::new(service, config.default_namespace)))
+        let client = kube::Client::new(service, DEFAULT_NAMESPACE);
+        Ok(Self { client, authorization: authorization(kubeconfig) })
     }
 
     /// Creates a connection that sends its requests through `client`.
+    #[cfg(test)]
     pub fn of(client: kube::Client) -> Self {
-        Self(client)
+        Self { client, authorization: None }
     }
 
     /// Sends a request and reads the JSON of its response.
@@ -155,7 +160,10 @@ impl Connection {
         let headers = request.headers_mut();
         headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        let response = self.0.send(request.map(Body::from)).await;
+        if let Some(value) = &self.authorization {
+            headers.insert(header::AUTHORIZATION, value.clone());
+        }
+        let response = self.client.send(request.map(Body::from)).await;
         let response = response.map_err(|error| match error {
             kube::Error::Service(error) => failure::of_transport(subject, error.as_ref()),
             error => failure::of_transport(subject, &error),
@@ -181,17 +189,44 @@ pub fn code(code: u16) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn config(kubeconfig: &Kubeconfig) -> kube::Config {
-    let mut config = kube::Config::new(kubeconfig.server.clone());
-    config.root_cert = Some(kubeconfig.authorities.clone());
-    let certificate = kubeconfig.certificate.as_ref();
-    config.auth_info = AuthInfo {
-        token: kubeconfig.token.as_ref().map(|token| token.expose().to_owned().into()),
-        client_certificate_data: certificate.map(|it| it.chain.clone()),
-        client_key_data: certificate.map(|it| it.key.expose().trim().to_owned().into()),
-        ..AuthInfo::default()
+/// Creates the TLS configuration. kube's own also links code for programs and files that a
+/// kubeconfig names. TLS 1.2 is enabled for load balancers in front of API servers.
+fn tls(kubeconfig: &Kubeconfig) -> Result<ClientConfig, KubeconfigError> {
+    let invalid = |why: String| KubeconfigError::Invalid {
+        field: kubeconfig.user.clone(),
+        why,
+        hint: "create the client certificate again",
     };
-    config
+    let mut roots = RootCertStore::empty();
+    let authorities = kubeconfig.authorities.iter().map(|der| CertificateDer::from(der.clone()));
+    let (good, _) = roots.add_parsable_certificates(authorities);
+    if good == 0 {
+        return Err(KubeconfigError::Invalid {
+            field: "certificate-authority-data".to_owned(),
+            why: "expected X.509 certificates".to_owned(),
+            hint: "take the CA of the API server from a kubeconfig that works",
+        });
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .map_err(|error| invalid(error.to_string()))?
+        .with_root_certificates(roots);
+    let Some(ClientCertificate { chain, key }) = &kubeconfig.certificate else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain = chain.iter().map(|der| CertificateDer::from(der.clone())).collect();
+    let key = PrivateKeyDer::from_pem_slice(key.expose().as_bytes());
+    let key = key.map_err(|_| invalid("client-key-data is not a PEM private key".to_owned()))?;
+    builder.with_client_auth_cert(chain, key).map_err(|error| invalid(error.to_string()))
+}
+
+/// Returns the value of the `Authorization` header, which is never printed.
+fn authorization(kubeconfig: &Kubeconfig) -> Option<HeaderValue> {
+    let token = Secret::from(format!("Bearer {}", kubeconfig.token.as_ref()?.expose()));
+    let mut value = HeaderValue::from_str(token.expose()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// DNS resolver of the box: a slow name server blocks no other task, and a known address is used

@@ -84,10 +84,12 @@ pub struct Kubeconfig {
     pub(super) user: String,
 }
 
-/// Client certificate and its key, both PEM in base64.
+/// Client certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClientCertificate {
-    pub chain: String,
+    /// Certificates in DER, that of the client first.
+    pub chain: Vec<Vec<u8>>,
+    /// Private key in PEM.
     pub key: Secret,
 }
 
@@ -314,20 +316,25 @@ fn server_name(
 }
 
 fn certificate(path: &str, user: &User) -> Result<Option<ClientCertificate>, KubeconfigError> {
-    let (certificate, key) = ("client-certificate-data", "client-key-data");
+    let (certificate, key_field) = ("client-certificate-data", "client-key-data");
     match (&user.client_certificate_data, &user.client_key_data) {
         (None, None) => Ok(None),
-        (Some(_), None) => {
-            Err(invalid(format!("{path}.{key}"), "expected the key of the certificate", COMPLETE))
-        }
+        (Some(_), None) => Err(invalid(
+            format!("{path}.{key_field}"),
+            "expected the key of the certificate",
+            COMPLETE,
+        )),
         (None, Some(_)) => {
             let field = format!("{path}.{certificate}");
             Err(invalid(field, "expected the certificate of the key", COMPLETE))
         }
         (Some(chain), Some(key)) => {
-            certificates(chain)
+            let chain = certificates(chain)
                 .map_err(|why| invalid(format!("{path}.{certificate}"), why, COMPLETE))?;
-            Ok(Some(ClientCertificate { chain: chain.trim().to_owned(), key: key.clone() }))
+            let pem = STANDARD.decode(key.expose().trim()).ok();
+            let pem = pem.and_then(|pem| String::from_utf8(pem).ok()).map(Secret::from);
+            let wrong = || invalid(format!("{path}.{key_field}"), "expected base64", COMPLETE);
+            Ok(Some(ClientCertificate { chain, key: pem.ok_or_else(wrong)? }))
         }
     }
 }

@@ -4,13 +4,15 @@ use std::sync::{Arc, Mutex};
 use api::core::{CLUSTER_ROLE_BINDING, ObjectEvent, SECRET};
 use api::meta::{ObjectKey, Resource};
 use axum::body::{Body, to_bytes};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::{Method, Request, Response};
 use objects::{ObjectError, Objects as _};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::{EventWriter, OBJECTS_MAX, RemoteObjects};
+use super::{EventWriter, Kubeconfig, KubeconfigError, OBJECTS_MAX, RemoteObjects};
 
 pub const MACHINE: Resource = Resource {
     group: "infrastructure.cluster.x-k8s.io",
@@ -237,4 +239,37 @@ async fn an_event_is_written_once_although_its_first_response_was_lost() {
     assert!(names.recv().await.unwrap().as_str().unwrap().starts_with("m2."));
     shutdown.cancel();
     task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_work_is_refused_before_the_first_request() {
+    let own = rcgen::generate_simple_self_signed(["box".to_owned()]).unwrap();
+    let other = rcgen::generate_simple_self_signed(["box".to_owned()]).unwrap();
+    let empty = "-----BEGIN CERTIFICATE-----\nTWFu\n-----END CERTIFICATE-----\n";
+    let connect = |authority: &str, key: &str| {
+        let document = json!({
+            "current-context": "c",
+            "clusters": [{ "name": "m", "cluster": {
+                "server": "https://10.0.0.1:6443",
+                "certificate-authority-data": STANDARD.encode(authority),
+            } }],
+            "users": [{ "name": "u", "user": {
+                "client-certificate-data": STANDARD.encode(own.cert.pem()),
+                "client-key-data": STANDARD.encode(key),
+            } }],
+            "contexts": [{ "name": "c", "context": { "cluster": "m", "user": "u" } }],
+        });
+        let kubeconfig = Kubeconfig::parse(&document.to_string()).unwrap();
+        RemoteObjects::new(&kubeconfig).map(drop)
+    };
+    let (authority, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+    assert_eq!(connect(&authority, &key), Ok(()));
+    let wrong = other.signing_key.serialize_pem();
+    for result in
+        [connect(empty, &key), connect(&authority, &wrong), connect(&authority, "hunter2")]
+    {
+        let error = result.unwrap_err();
+        assert!(matches!(error, KubeconfigError::Invalid { .. }), "{error}");
+        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+    }
 }
