@@ -17,7 +17,8 @@ const MESSAGE_CHARS_MAX: usize = 500;
 const CREDENTIAL: &str = "the credential is not valid or has expired: give the box a new \
                           kubeconfig";
 const RIGHTS: &str = "the rights return by themselves after `clusterctl upgrade apply`; else \
-                      check the ClusterRoleBinding tinbox-system-controllers";
+                      bind the box to the ClusterRole tinbox-system-controllers by a \
+                      ClusterRoleBinding";
 const DEFINITION: &str = "the management cluster does not serve this kind: install the provider \
                           with `clusterctl init --infrastructure tinbox`";
 const SERVER: &str = "the answer is not from a Kubernetes API: check `server` in the kubeconfig, \

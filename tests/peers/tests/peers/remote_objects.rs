@@ -30,10 +30,10 @@ const MACHINE: Resource = Resource {
     kind: "TinkerbellMachine",
     plural: "tinkerbellmachines",
 };
-/// Namespace of the box's ServiceAccount; the provider's rights name its group.
+/// Namespace of the box's ServiceAccount.
 const PAIRING: &str = "tinbox-pairing";
 /// Binding of the box's rights.
-const BINDING: &str = "clusterrolebinding/tinbox-system-controllers";
+const BINDING: &str = "clusterrolebinding/tinbox-pairing-box";
 /// More machines than one page of a list has.
 const MANY: usize = 55;
 
@@ -58,6 +58,9 @@ impl Management {
         run(&kubectl, &["wait", "crds", "--all", wait, "--timeout=120s"], "");
         run(&kubectl, &["create", "namespace", PAIRING], "");
         run(&kubectl, &["create", "serviceaccount", "box", "-n", PAIRING], "");
+        let subject = format!("--serviceaccount={PAIRING}:box");
+        let bind = ["create", "clusterrolebinding", "tinbox-pairing-box", &subject];
+        run(&kubectl, &[&bind[..], &["--clusterrole=tinbox-system-controllers"]].concat(), "");
         let token = run(&kubectl, &["create", "token", "box", "-n", PAIRING], "");
 
         let runtime = Runtime::new().unwrap();
