@@ -57,6 +57,10 @@ impl Objects for One {
         never()
     }
 
+    fn delete_uid<'a>(&'a self, _: Resource, _: &'a ObjectKey, _: &'a str) -> Pending<'a, ()> {
+        never()
+    }
+
     fn record(&self, _: ObjectEvent) {}
 }
 

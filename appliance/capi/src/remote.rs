@@ -15,7 +15,7 @@ mod watcher;
 use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use http::Request;
-use kube::api::{DeleteParams, GetParams, PostParams};
+use kube::api::{DeleteParams, GetParams, PostParams, Preconditions};
 use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
 
@@ -75,6 +75,22 @@ impl RemoteObjects {
             request.replace(name, &options, body)
         };
         exchange(&self.connection, &subject, request).await
+    }
+
+    async fn remove(
+        &self,
+        resource: Resource,
+        key: &ObjectKey,
+        options: DeleteParams,
+    ) -> Result<(), ObjectError> {
+        let subject = Subject::object(resource, key);
+        let request = request(&subject)?.delete(&key.name, &options);
+        let body = send(&self.connection, &subject, request).await?;
+        // The object if finalizers delay its removal, else a Status.
+        if body["kind"] == resource.kind || body["status"] == "Success" {
+            return Ok(());
+        }
+        Err(failure::of_unexpected(&subject, "the result of a deletion", &body.to_string()))
     }
 }
 
@@ -164,16 +180,19 @@ impl Objects for RemoteObjects {
     }
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
-        Box::pin(async move {
-            let subject = Subject::object(resource, key);
-            let request = request(&subject)?.delete(&key.name, &DeleteParams::default());
-            let body = send(&self.connection, &subject, request).await?;
-            // The object if finalizers delay its removal, else a Status.
-            if body["kind"] == resource.kind || body["status"] == "Success" {
-                return Ok(());
-            }
-            Err(failure::of_unexpected(&subject, "the result of a deletion", &body.to_string()))
-        })
+        Box::pin(self.remove(resource, key, DeleteParams::default()))
+    }
+
+    fn delete_uid<'a>(
+        &'a self,
+        resource: Resource,
+        key: &'a ObjectKey,
+        uid: &'a str,
+    ) -> Pending<'a, ()> {
+        let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let options =
+            DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        Box::pin(self.remove(resource, key, options))
     }
 
     fn record(&self, happening: ObjectEvent) {

@@ -2,6 +2,7 @@
 //! at once. Many objects are reconciled in parallel, the longest waiting first. Upstream reconciles
 //! one object at a time, so one slow BMC delays all others (rufio#311).
 
+mod outage_log;
 mod queue;
 
 use std::collections::HashMap;
@@ -11,12 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::meta::ObjectKey;
-use stdx::Backoff;
+use stdx::{Backoff, Hint as _};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::outage_log::OutageLog;
 use self::queue::Queue;
 use objects::ObjectError;
 
@@ -105,6 +107,7 @@ impl Controller {
     /// Reconciles until `shutdown`, which aborts running reconciles; reconcilers tolerate an abort.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut failures: HashMap<ObjectKey, Backoff> = HashMap::new();
+        let mut outages = OutageLog::default();
         let mut jobs: JoinSet<(ObjectKey, Result<Requeue, ObjectError>)> = JoinSet::new();
         loop {
             let next = self.begin(&mut jobs);
@@ -115,6 +118,7 @@ impl Controller {
                 Some(ended) = jobs.join_next() => match ended {
                     Ok((key, result)) => {
                         self.signals.0.queue().end(&key);
+                        self.report(&key, &result, &mut outages);
                         self.plan(key, result, &mut failures);
                     }
                     // A panic is passed on, because a controller that silently stops would hide the
@@ -144,6 +148,27 @@ impl Controller {
         now + REST
     }
 
+    /// Logs the error of a reconcile, and of an outage only the first.
+    fn report(
+        &self,
+        key: &ObjectKey,
+        result: &Result<Requeue, ObjectError>,
+        outages: &mut OutageLog,
+    ) {
+        let kind = self.reconciler.name();
+        match result {
+            Ok(_) | Err(ObjectError::NotFound(_) | ObjectError::Conflict(_)) => {}
+            Err(error @ ObjectError::Unavailable { .. }) => match outages.count(Instant::now()) {
+                Some(unreported) => {
+                    let hint = error.hint();
+                    tracing::warn!(kind, object = %key, %error, hint, unreported, "API unavailable");
+                }
+                None => tracing::debug!(kind, object = %key, %error, "API unavailable"),
+            },
+            Err(error) => tracing::warn!(kind, object = %key, %error, "reconcile failed"),
+        }
+    }
+
     fn plan(
         &self,
         key: ObjectKey,
@@ -159,16 +184,11 @@ impl Controller {
                 failures.remove(&key);
                 self.signals.at(key, now + wait);
             }
-            Err(error) => {
+            Err(_) => {
                 let backoff = failures
                     .entry(key.clone())
                     .or_insert_with(|| Backoff::new(RETRY_FIRST, RETRY_MAX));
-                let wait = backoff.next_wait();
-                if !matches!(error, ObjectError::Conflict(_)) {
-                    let kind = self.reconciler.name();
-                    tracing::warn!(kind, object = %key, %error, "reconcile failed");
-                }
-                self.signals.at(key, now + wait);
+                self.signals.at(key, now + backoff.next_wait());
             }
         }
     }

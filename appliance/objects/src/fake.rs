@@ -95,6 +95,28 @@ impl Memory {
         }
         Ok(new)
     }
+
+    fn remove(
+        &self,
+        resource: Resource,
+        key: &ObjectKey,
+        uid: Option<&str>,
+    ) -> Result<(), ObjectError> {
+        let mut objects = locked(&self.objects);
+        let place = (resource.plural, key.clone());
+        let object = objects.get_mut(&place);
+        let object = object.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
+        if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
+            return Err(ObjectError::Conflict(key.to_string()));
+        }
+        if is_held(object) {
+            object["metadata"]["deletionTimestamp"] = json!(jiff::Timestamp::UNIX_EPOCH);
+            self.stamp(object);
+        } else {
+            objects.remove(&place);
+        }
+        Ok(())
+    }
 }
 
 impl Objects for Memory {
@@ -142,19 +164,16 @@ impl Objects for Memory {
     }
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
-        Box::pin(async move {
-            let mut objects = locked(&self.objects);
-            let place = (resource.plural, key.clone());
-            let object = objects.get_mut(&place);
-            let object = object.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
-            if is_held(object) {
-                object["metadata"]["deletionTimestamp"] = json!(jiff::Timestamp::UNIX_EPOCH);
-                self.stamp(object);
-            } else {
-                objects.remove(&place);
-            }
-            Ok(())
-        })
+        Box::pin(async move { self.remove(resource, key, None) })
+    }
+
+    fn delete_uid<'a>(
+        &'a self,
+        resource: Resource,
+        key: &'a ObjectKey,
+        uid: &'a str,
+    ) -> Pending<'a, ()> {
+        Box::pin(async move { self.remove(resource, key, Some(uid)) })
     }
 
     fn record(&self, happening: ObjectEvent) {

@@ -85,6 +85,14 @@ pub trait Objects: Send + Sync + 'static {
     fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
     /// Deletes an object. Finalizers may delay the removal.
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()>;
+    /// Deletes an object like [`Objects::delete`] if its UID is `uid`. A later object of the same
+    /// name stays, and is an [`ObjectError::Conflict`].
+    fn delete_uid<'a>(
+        &'a self,
+        resource: Resource,
+        key: &'a ObjectKey,
+        uid: &'a str,
+    ) -> Pending<'a, ()>;
     /// Records an event without waiting. Under load, events may be dropped.
     fn record(&self, happening: ObjectEvent);
 }

@@ -53,6 +53,16 @@ impl EngineObjects {
         let name = text(&object, "/metadata/name");
         self.engine.update(&id(resource), &namespace, &name, object, options).await.map_err(error)
     }
+
+    async fn remove(
+        &self,
+        resource: Resource,
+        key: &ObjectKey,
+        options: DeleteOptions,
+    ) -> Result<(), ObjectError> {
+        let deleted = self.engine.delete(&id(resource), &key.namespace, &key.name, options).await;
+        deleted.map(drop).map_err(error)
+    }
 }
 
 impl Objects for EngineObjects {
@@ -90,14 +100,17 @@ impl Objects for EngineObjects {
     }
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
-        Box::pin(async move {
-            let options = DeleteOptions::default();
-            self.engine
-                .delete(&id(resource), &key.namespace, &key.name, options)
-                .await
-                .map(drop)
-                .map_err(error)
-        })
+        Box::pin(self.remove(resource, key, DeleteOptions::default()))
+    }
+
+    fn delete_uid<'a>(
+        &'a self,
+        resource: Resource,
+        key: &'a ObjectKey,
+        uid: &'a str,
+    ) -> Pending<'a, ()> {
+        let uid = Some(uid.to_owned());
+        Box::pin(self.remove(resource, key, DeleteOptions { uid, ..DeleteOptions::default() }))
     }
 
     fn record(&self, object_event: ObjectEvent) {

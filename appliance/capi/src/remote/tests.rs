@@ -116,6 +116,17 @@ async fn requests_are_those_of_the_api() {
 }
 
 #[tokio::test]
+async fn a_deletion_can_name_the_uid() {
+    let (remote, _writer) = remote(|request| {
+        let uid = &request.body["preconditions"]["uid"];
+        assert_eq!((request.method, uid), (Method::DELETE, &json!("u1")));
+        json_reply(409, &status(409, "Conflict"))
+    });
+    let error = remote.delete_uid(MACHINE, &key("m1"), "u1").await.unwrap_err();
+    assert!(matches!(error, ObjectError::Conflict(_)), "{error}");
+}
+
+#[tokio::test]
 async fn a_request_that_could_do_harm_is_not_sent() {
     let (remote, _writer) = remote(|seen| panic!("{} {}", seen.method, seen.target));
     let unversioned = json!({ "metadata": { "name": "m1", "namespace": "default" } });

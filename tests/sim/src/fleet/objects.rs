@@ -203,6 +203,15 @@ impl objects::Objects for Store {
         Box::pin(self.write(move |_| at_once(self.inner.delete(resource, key))))
     }
 
+    fn delete_uid<'a>(
+        &'a self,
+        resource: Resource,
+        key: &'a ObjectKey,
+        uid: &'a str,
+    ) -> Pending<'a, ()> {
+        Box::pin(self.write(move |_| at_once(self.inner.delete_uid(resource, key, uid))))
+    }
+
     fn record(&self, event: ObjectEvent) {
         self.inner.record(event);
     }
