@@ -9,6 +9,7 @@ pub mod core;
 pub mod document;
 pub mod identity;
 pub mod infrastructure;
+pub mod management_cluster;
 pub mod meta;
 pub mod network;
 pub mod os_image;

@@ -161,9 +161,9 @@ impl Controller {
             Err(error @ ObjectError::Unavailable { .. }) => match outages.count(Instant::now()) {
                 Some(unreported) => {
                     let hint = error.hint();
-                    tracing::warn!(kind, object = %key, %error, hint, unreported, "API unavailable");
+                    tracing::warn!(kind, object = %key, %error, hint, unreported, "no access");
                 }
-                None => tracing::debug!(kind, object = %key, %error, "API unavailable"),
+                None => tracing::debug!(kind, object = %key, %error, "no access"),
             },
             Err(error) => tracing::warn!(kind, object = %key, %error, "reconcile failed"),
         }

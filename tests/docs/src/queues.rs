@@ -21,6 +21,11 @@ const ROWS: &[Row] = &[
         "the watch waits for its reader",
     ),
     (
+        "appliance/capi/src/remote/event_writer.rs sender",
+        "events for a management cluster",
+        "the event is dropped and counted; the controller does not wait",
+    ),
+    (
         "appliance/kube/apiserver/src/filters/audit_log.rs lines",
         "audit records",
         "the record is dropped and counted; the next line has the count",
