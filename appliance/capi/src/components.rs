@@ -43,7 +43,7 @@ fn objects() -> Vec<Value> {
         "kind": "Namespace",
         "metadata": { "name": NAMESPACE },
     })];
-    let definitions = DEFINITIONS.map(definition);
+    let definitions = definitions();
     let plural =
         |definition: &Value| definition["spec"]["names"]["plural"].as_str().map(str::to_owned);
     let kinds: Vec<String> = definitions.iter().filter_map(plural).collect();
@@ -80,6 +80,11 @@ fn label(object: &mut Value) {
     let labels = &mut object["metadata"]["labels"];
     labels["clusterctl.cluster.x-k8s.io"] = "".into();
     labels["cluster.x-k8s.io/provider"] = LABEL.into();
+}
+
+/// Returns the definitions of the provider's kinds for a management cluster.
+pub fn definitions() -> [Value; 4] {
+    DEFINITIONS.map(definition)
 }
 
 /// Returns the definition of a kind for a management cluster: the one of the box's own API, with

@@ -5,13 +5,14 @@
 //! the same for every box of a version, except `clusterctl.yaml` (host name) and `clusterctl.sh`
 //! (host, certificate authority).
 //!
-//! Enter at [`Repository`] (files), [`router`] (HTTP) and [`remote::RemoteObjects`] (management
-//! cluster).
+//! Enter at [`Repository`] (files), [`router`] (HTTP), [`remote::RemoteObjects`] (API of one
+//! management cluster) and [`management::ManagementClusters`] (connections to all of them).
 
 mod archive;
 mod components;
 mod handlers;
 mod host;
+pub mod management;
 pub mod remote;
 mod repository;
 

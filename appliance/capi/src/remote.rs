@@ -10,6 +10,7 @@ mod failure;
 mod kubeconfig;
 mod list;
 mod path;
+mod token_request;
 mod watcher;
 
 use api::core::ObjectEvent;
@@ -23,6 +24,9 @@ use self::connection::Connection;
 use self::failure::{Failure, Subject};
 
 pub use self::event_writer::EventWriter;
+pub use self::failure::Cause;
+#[cfg(test)]
+pub use self::failure::hints;
 pub use self::kubeconfig::{Kubeconfig, KubeconfigError};
 pub use self::list::{OBJECTS_MAX, Scope};
 pub use self::watcher::{WatchError, WatchState, WatchedObjects, Watcher};
@@ -52,6 +56,18 @@ impl RemoteObjects {
     fn of(connection: Connection) -> (Self, EventWriter) {
         let (events, writer) = event_writer::queue(connection.clone());
         (Self { connection, events }, writer)
+    }
+
+    /// Reads a document of the API that is not an object, such as `/version`.
+    ///
+    /// # Errors
+    /// The document cannot be read.
+    pub async fn document(&self, path: &'static str) -> Result<Value, ObjectError> {
+        let kind = Resource { group: "", version: "v1", kind: path, plural: "" };
+        let subject = Subject { resource: kind, key: ObjectKey::default() };
+        let request = Request::get(path).body(Vec::new());
+        let request = request.map_err(kube::core::request::Error::BuildRequest);
+        send(&self.connection, &subject, request).await
     }
 
     /// Replaces an object, or only its status.

@@ -5,6 +5,7 @@ mod backups;
 mod boot;
 mod controllers;
 mod device;
+mod management;
 mod pages;
 
 use std::net::SocketAddr;

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub type Lines = Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Se
 #[derive(Clone)]
 pub struct Connection {
     client: kube::Client,
-    authorization: Option<HeaderValue>,
+    authorization: Arc<RwLock<Option<HeaderValue>>>,
 }
 
 impl Connection {
@@ -101,13 +101,20 @@ impl Connection {
             .map_err(BoxError::from)
             .service(client);
         let client = kube::Client::new(service, DEFAULT_NAMESPACE);
-        Ok(Self { client, authorization: authorization(kubeconfig) })
+        let authorization = kubeconfig.token.as_ref().and_then(authorization);
+        Ok(Self { client, authorization: Arc::new(RwLock::new(authorization)) })
     }
 
     /// Creates a connection that sends its requests through `client`.
     #[cfg(test)]
     pub fn of(client: kube::Client) -> Self {
-        Self { client, authorization: None }
+        Self { client, authorization: Arc::default() }
+    }
+
+    /// Uses another token from the next request on, in all clones.
+    pub fn set_token(&self, token: &Secret) {
+        let mut current = self.authorization.write().unwrap_or_else(PoisonError::into_inner);
+        *current = authorization(token);
     }
 
     /// Sends a request and reads the JSON of its response.
@@ -160,8 +167,10 @@ impl Connection {
         let headers = request.headers_mut();
         headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        if let Some(value) = &self.authorization {
-            headers.insert(header::AUTHORIZATION, value.clone());
+        let authorization =
+            self.authorization.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(value) = authorization {
+            headers.insert(header::AUTHORIZATION, value);
         }
         let response = self.client.send(request.map(Body::from)).await;
         let response = response.map_err(|error| match error {
@@ -222,8 +231,8 @@ fn tls(kubeconfig: &Kubeconfig) -> Result<ClientConfig, KubeconfigError> {
 }
 
 /// Returns the value of the `Authorization` header, which is never printed.
-fn authorization(kubeconfig: &Kubeconfig) -> Option<HeaderValue> {
-    let token = Secret::from(format!("Bearer {}", kubeconfig.token.as_ref()?.expose()));
+fn authorization(token: &Secret) -> Option<HeaderValue> {
+    let token = Secret::from(format!("Bearer {}", token.expose()));
     let mut value = HeaderValue::from_str(token.expose()).ok()?;
     value.set_sensitive(true);
     Some(value)

@@ -27,6 +27,43 @@ const NETWORK: &str = "check that the box reaches the API server of the manageme
 const CERTIFICATE: &str = "the certificate of the API server does not match \
                            certificate-authority-data or `server` of the kubeconfig";
 
+/// Cause of an error that says nothing about objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The server does not accept the credential (401).
+    Credential,
+    /// The user lacks a right (403).
+    Rights,
+    /// The server does not serve the kind.
+    Definition,
+    /// The server is not a Kubernetes API.
+    Server,
+    /// The certificate of the server is not the expected one.
+    Certificate,
+    /// The server cannot be reached, or any other cause.
+    Other,
+}
+
+/// Returns the advice of each cause.
+#[cfg(test)]
+pub fn hints() -> [&'static str; 6] {
+    [CREDENTIAL, RIGHTS, DEFINITION, SERVER, CERTIFICATE, NETWORK]
+}
+
+impl Cause {
+    /// Returns the cause of an error with this hint.
+    pub fn of(hint: Option<&str>) -> Self {
+        match hint {
+            Some(CREDENTIAL) => Self::Credential,
+            Some(RIGHTS) => Self::Rights,
+            Some(DEFINITION) => Self::Definition,
+            Some(SERVER) => Self::Server,
+            Some(CERTIFICATE) => Self::Certificate,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Object or objects that a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
@@ -57,6 +94,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, ObjectKey { namespace, name }) = (self.resource.kind, &self.key);
         match (namespace.as_str(), name.as_str()) {
+            ("", "") if self.resource.plural.is_empty() => f.write_str(kind),
             ("", "") => write!(f, "{kind} objects"),
             (_, "") => write!(f, "{kind} objects in {namespace}"),
             ("", _) => write!(f, "{kind} {name}"),

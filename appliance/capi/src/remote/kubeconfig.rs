@@ -99,6 +99,14 @@ impl Kubeconfig {
     /// # Errors
     /// The text is not a kubeconfig, is incomplete, or needs a file or a program.
     pub fn parse(text: &str) -> Result<Self, KubeconfigError> {
+        Self::parse_context(text, None)
+    }
+
+    /// Reads one context of a kubeconfig; `None` for the current context.
+    ///
+    /// # Errors
+    /// As [`Kubeconfig::parse`].
+    pub fn parse_context(text: &str, context: Option<&str>) -> Result<Self, KubeconfigError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(KubeconfigError::TooLarge(text.len()));
         }
@@ -109,7 +117,7 @@ impl Kubeconfig {
                 let (line, column) = at.unwrap_or_default();
                 KubeconfigError::Syntax { line, column }
             })?;
-        let context = document.current_context.as_str();
+        let context = context.unwrap_or(&document.current_context);
         if context.is_empty() {
             return Err(invalid("current-context", "expected the name of a context", COMPLETE));
         }
@@ -139,7 +147,12 @@ impl Kubeconfig {
 
     /// Returns the URL of the API server.
     pub fn server(&self) -> String {
-        self.server.to_string()
+        self.server.to_string().trim_end_matches('/').to_owned()
+    }
+
+    /// Returns the token of the user; `None` for a user with a client certificate.
+    pub fn token(&self) -> Option<&Secret> {
+        self.token.as_ref()
     }
 }
 

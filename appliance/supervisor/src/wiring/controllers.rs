@@ -155,6 +155,7 @@ impl Wiring {
                 .with_context(|| format!("cannot list every {kind} in time"))?
                 .with_context(|| format!("cannot list every {kind}"))?;
         }
+        self.management_clusters();
         Ok(())
     }
 }

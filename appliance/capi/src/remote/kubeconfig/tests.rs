@@ -45,7 +45,7 @@ fn error(cluster: &Value, user: &Value) -> KubeconfigError {
 fn embedded_data_is_accepted_and_never_printed() {
     let by_token = document(&cluster(), &json!({ "token": format!("{SECRET}\n") }));
     let by_token = Kubeconfig::parse(&by_token).unwrap();
-    assert_eq!(by_token.server(), "https://10.0.0.1:6443/");
+    assert_eq!(by_token.server(), "https://10.0.0.1:6443");
     assert_eq!(by_token.token.as_ref().unwrap().expose(), SECRET);
     assert_eq!(by_token.authorities.len(), 1);
     let user = json!({

@@ -1,0 +1,274 @@
+//! Connection to one management cluster: versions, watchers, work, renewal of the token, status.
+
+mod renewal;
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use api::management_cluster::ManagementClusterSpec;
+use api::meta::{ObjectKey, Resource};
+use objects::Objects;
+use stdx::{Backoff, Clock, Secret};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::renewal::Renewal;
+use super::discovery::{Discovery, discover};
+use super::report::{Observation, Phase};
+use super::status_writer::StatusWriter;
+use super::work::{PairedCluster, StartedWork, Work};
+use crate::remote::{
+    Cause, EventWriter, Kubeconfig, RemoteObjects, Scope, WatchedObjects, Watcher,
+};
+
+/// Interval at which the states of the watchers are read.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which the served versions are read again.
+const DISCOVERY_INTERVAL: Duration = Duration::from_secs(600);
+/// The same interval while a kind is not served, as during an upgrade of Cluster API.
+const MISSING_INTERVAL: Duration = Duration::from_secs(15);
+/// Wait after the first failed attempt to read the served versions.
+const RETRY_FIRST: Duration = Duration::from_secs(1);
+/// Maximum wait: the box notices within half a minute that the provider was installed.
+const RETRY_MAX: Duration = Duration::from_secs(30);
+/// Label of objects that one controller of several serves.
+const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
+/// API group of the kinds with this label; Clusters and Machines do not need it.
+const FILTERED_GROUP: &str = "infrastructure.cluster.x-k8s.io";
+
+/// All that a connection depends on.
+#[derive(Clone)]
+pub struct Input {
+    /// UID of the ManagementCluster.
+    pub uid: String,
+    /// Spec of the ManagementCluster.
+    pub spec: ManagementClusterSpec,
+    /// Kubeconfig; `None` if the Secret or its key is missing.
+    pub kubeconfig: Option<Secret>,
+    /// True if the box has too many connections.
+    pub is_too_many: bool,
+    /// Kubeconfig that the connection itself wrote with a new token.
+    pub renewed: Arc<Mutex<Option<Secret>>>,
+}
+
+impl Input {
+    /// Returns true if a connection with this input need not be restarted for `other`.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = self.kubeconfig == other.kubeconfig
+            || (renewed.is_some() && *renewed == other.kubeconfig);
+        is_known
+            && self.uid == other.uid
+            && self.spec == other.spec
+            && self.is_too_many == other.is_too_many
+    }
+}
+
+/// Connection to one management cluster.
+pub struct Connection {
+    /// Namespace and name of the ManagementCluster.
+    pub key: ObjectKey,
+    /// Credential and scope of the connection.
+    pub input: Input,
+    /// The box's own API.
+    pub objects: Arc<dyn Objects>,
+    /// Clock of the box.
+    pub clock: Arc<dyn Clock>,
+    /// Work on the objects.
+    pub work: Arc<dyn Work>,
+}
+
+/// Parts of an open connection.
+struct Opened {
+    remote: RemoteObjects,
+    server: String,
+    renewal: Renewal,
+}
+
+impl Connection {
+    /// Connects, and keeps the connection until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
+        let mut writer =
+            StatusWriter::new(objects, clock, self.key.clone(), self.input.uid.clone());
+        let (opened, events) = match self.open() {
+            Ok(opened) => opened,
+            Err(phase) => {
+                let seen = Observation::closed(phase);
+                let report = async {
+                    loop {
+                        writer.write(&seen).await;
+                        tokio::time::sleep(LOOK_INTERVAL).await;
+                    }
+                };
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = report => {}
+                }
+                return;
+            }
+        };
+        let mut tasks = JoinSet::new();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = events.run(stop.clone()) => {}
+            never = self.hold(opened, &mut tasks, &mut writer) => match never {},
+        }
+        tasks.shutdown().await;
+    }
+
+    /// Creates the client. The error is a state that only another input changes.
+    fn open(&self) -> Result<(Opened, EventWriter), Phase> {
+        let Input { spec, kubeconfig, is_too_many, renewed, .. } = &self.input;
+        if spec.suspend {
+            return Err(Phase::Suspended);
+        }
+        if *is_too_many {
+            return Err(Phase::TooMany);
+        }
+        let secret = spec.kubeconfig_secret_ref.name.clone();
+        let Some(text) = kubeconfig else { return Err(Phase::NoKubeconfig { secret }) };
+        let kubeconfig = Kubeconfig::parse(text.expose()).map_err(Phase::BadKubeconfig)?;
+        let (remote, events) = RemoteObjects::new(&kubeconfig).map_err(Phase::BadKubeconfig)?;
+        let renewal = Renewal::new(
+            ObjectKey::new(&self.key.namespace, secret),
+            text.clone(),
+            kubeconfig.token(),
+            Arc::clone(renewed),
+        );
+        Ok((Opened { remote, server: kubeconfig.server(), renewal }, events))
+    }
+
+    /// Serves the management cluster, after each change of its versions again.
+    async fn hold(
+        &self,
+        mut opened: Opened,
+        tasks: &mut JoinSet<()>,
+        writer: &mut StatusWriter,
+    ) -> Infallible {
+        loop {
+            let discovery = self.discover(&mut opened, writer).await;
+            self.serve(&mut opened, discovery, tasks, writer).await;
+            tasks.shutdown().await;
+        }
+    }
+
+    /// Reads the served versions; repeats until the box can work with them.
+    async fn discover(&self, opened: &mut Opened, writer: &mut StatusWriter) -> Discovery {
+        let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
+        loop {
+            let error = match discover(&opened.remote).await {
+                Ok(discovery) => return discovery,
+                Err(error) => error,
+            };
+            tracing::debug!(cluster = %self.key, ?error, "the management cluster is not ready");
+            opened.renewal.step(&opened.remote, self.objects.as_ref(), self.clock.now()).await;
+            writer.write(&opened.seen(None, None, Phase::Blocked(error))).await;
+            tokio::time::sleep(backoff.next_wait()).await;
+        }
+    }
+
+    /// Watches and works until the contract changes.
+    async fn serve(
+        &self,
+        opened: &mut Opened,
+        mut discovery: Discovery,
+        tasks: &mut JoinSet<()>,
+        writer: &mut StatusWriter,
+    ) {
+        let watched = self.start(&opened.remote, &discovery, tasks);
+        let (mut discovered, mut contact) = (Instant::now(), Some(self.clock.now()));
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                Some(ended) = tasks.join_next() => {
+                    // A panic is passed on, because work that silently stops would hide the bug.
+                    if let Err(error) = ended {
+                        std::panic::resume_unwind(error.into_panic());
+                    }
+                    tracing::error!(cluster = %self.key, "a task ended early and starts again");
+                    tokio::time::sleep(RETRY_FIRST).await;
+                    return;
+                }
+            }
+            opened.renewal.step(&opened.remote, self.objects.as_ref(), self.clock.now()).await;
+            let states: Vec<_> = watched.iter().map(|(kind, it)| (*kind, it.state())).collect();
+            let is_missing = states.iter().any(|(_, state)| {
+                let hint = state.last_error.as_ref().and_then(|error| error.hint.as_deref());
+                state.connected_since.is_none() && Cause::of(hint) == Cause::Definition
+            });
+            let interval = if is_missing { MISSING_INTERVAL } else { DISCOVERY_INTERVAL };
+            if discovered.elapsed() >= interval {
+                discovered = Instant::now();
+                match discover(&opened.remote).await {
+                    Ok(new) if new.contract != discovery.contract => return,
+                    Ok(new) => discovery = new,
+                    Err(error) => tracing::debug!(cluster = %self.key, ?error, "no discovery"),
+                }
+            }
+            if states.iter().any(|(_, state)| state.connected_since.is_some()) {
+                contact = Some(self.clock.now());
+            }
+            let phase = Phase::Watching(states);
+            writer.write(&opened.seen(Some(&discovery), contact, phase)).await;
+        }
+    }
+
+    /// Starts the watchers and the work.
+    fn start(
+        &self,
+        remote: &RemoteObjects,
+        discovery: &Discovery,
+        tasks: &mut JoinSet<()>,
+    ) -> Vec<(Resource, WatchedObjects)> {
+        let spec = &self.input.spec;
+        let StartedWork { changed, run } = self.work.start(PairedCluster {
+            key: self.key.clone(),
+            objects: Arc::new(remote.clone()),
+            contract: discovery.contract,
+            namespace: spec.namespace.clone(),
+            watch_filter: spec.watch_filter.clone(),
+        });
+        tasks.spawn(run);
+        let mut watched = Vec::new();
+        for kind in discovery.kinds() {
+            let scope = scope(spec, kind);
+            let (watcher, objects) = Watcher::new(remote, scope, Arc::clone(&self.clock));
+            let changed = Arc::clone(&changed);
+            // The tasks are aborted when the connection ends.
+            let never = CancellationToken::new();
+            tasks.spawn(watcher.run(move |key| changed(kind, key), never));
+            watched.push((kind, objects));
+        }
+        watched
+    }
+}
+
+impl Opened {
+    fn seen(
+        &self,
+        discovery: Option<&Discovery>,
+        contact: Option<jiff::Timestamp>,
+        phase: Phase,
+    ) -> Observation {
+        Observation {
+            server: Some(self.server.clone()),
+            discovery: discovery.cloned(),
+            expires: self.renewal.expires(),
+            renewal_error: self.renewal.error().map(str::to_owned),
+            contact,
+            phase,
+        }
+    }
+}
+
+fn scope(spec: &ManagementClusterSpec, resource: Resource) -> Scope {
+    let filter = spec.watch_filter.as_ref().filter(|_| resource.group == FILTERED_GROUP);
+    Scope {
+        resource,
+        namespace: spec.namespace.clone().unwrap_or_default(),
+        labels: filter.map(|value| format!("{WATCH_FILTER}={value}")).unwrap_or_default(),
+    }
+}

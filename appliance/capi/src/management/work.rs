@@ -1,0 +1,50 @@
+//! Work that the box does on the objects of a connected management cluster.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use api::infrastructure::Contract;
+use api::meta::{ObjectKey, Resource};
+use objects::Objects;
+
+/// Management cluster to which the box is connected.
+#[derive(Clone)]
+pub struct PairedCluster {
+    /// Namespace and name of the ManagementCluster.
+    pub key: ObjectKey,
+    /// API of the management cluster.
+    pub objects: Arc<dyn Objects>,
+    /// Contract of Cluster API in the management cluster.
+    pub contract: Contract,
+    /// Only namespace to serve; `None` for all namespaces.
+    pub namespace: Option<String>,
+    /// Value of the label `cluster.x-k8s.io/watch-filter`; `None` for all objects.
+    pub watch_filter: Option<String>,
+}
+
+/// Work on one management cluster.
+pub struct StartedWork {
+    /// Function that is called after each change of an object, and after each complete list for all
+    /// objects and for those that vanished. It must not block. An object that vanished is a reason
+    /// to look, never a reason to erase a machine.
+    pub changed: Arc<dyn Fn(Resource, ObjectKey) + Send + Sync>,
+    /// Future that does the work. It is dropped when the connection ends, and must not end earlier.
+    pub run: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// Work on the objects of management clusters, such as controllers.
+pub trait Work: Send + Sync + 'static {
+    /// Starts the work on one management cluster, after its API was reached. Called again after a
+    /// change of the ManagementCluster, its credential or the served versions.
+    fn start(&self, cluster: PairedCluster) -> StartedWork;
+}
+
+/// Work that does nothing: the objects are watched only.
+pub struct WatchOnly;
+
+impl Work for WatchOnly {
+    fn start(&self, _cluster: PairedCluster) -> StartedWork {
+        StartedWork { changed: Arc::new(|_, _| {}), run: Box::pin(std::future::pending()) }
+    }
+}
