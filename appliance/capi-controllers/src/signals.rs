@@ -129,9 +129,12 @@ impl AllClusterApiSignals {
         lock(&self.0).insert(management_cluster.unwrap_or_default().to_owned(), signals);
     }
 
-    /// Removes the signals of a management cluster.
-    pub fn remove(&self, management_cluster: &str) {
-        lock(&self.0).remove(management_cluster);
+    /// Removes the signals of a management cluster, unless others replaced them.
+    pub fn remove(&self, management_cluster: &str, signals: &Arc<ClusterApiSignals>) {
+        let mut all = lock(&self.0);
+        if all.get(management_cluster).is_some_and(|it| Arc::ptr_eq(it, signals)) {
+            all.remove(management_cluster);
+        }
     }
 
     /// Signals the TinkerbellMachine that has a Hardware, Workflow or Job of the box. A free

@@ -3,6 +3,7 @@
 mod api;
 mod backups;
 mod boot;
+mod cluster_api;
 mod controllers;
 mod device;
 mod management;

@@ -236,10 +236,14 @@ impl Connection {
         for kind in discovery.kinds() {
             let scope = scope(spec, kind);
             let (watcher, objects) = Watcher::new(remote, scope, Arc::clone(&self.clock));
-            let changed = Arc::clone(&changed);
+            let (changed, copy) = (Arc::clone(&changed), objects.clone());
             // The tasks are aborted when the connection ends.
             let never = CancellationToken::new();
-            tasks.spawn(watcher.run(move |key| changed(kind, key), never));
+            let changed = move |key| {
+                let object = copy.get(&key);
+                changed(kind, key, object.as_deref());
+            };
+            tasks.spawn(watcher.run(changed, never));
             watched.push((kind, objects));
         }
         watched

@@ -22,7 +22,7 @@ struct Counted(AtomicUsize);
 impl Work for Counted {
     fn start(&self, _: PairedCluster) -> StartedWork {
         self.0.fetch_add(1, Ordering::SeqCst);
-        StartedWork { changed: Arc::new(|_, _| {}), run: Box::pin(std::future::pending()) }
+        StartedWork { changed: Arc::new(|_, _, _| {}), run: Box::pin(std::future::pending()) }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use api::infrastructure::Contract;
 use api::meta::{ObjectKey, Resource};
 use objects::Objects;
+use serde_json::Value;
 
 /// Management cluster to which the box is connected.
 #[derive(Clone)]
@@ -23,12 +24,15 @@ pub struct PairedCluster {
     pub watch_filter: Option<String>,
 }
 
+/// Function that receives kind, key and content of a changed object.
+pub type ChangedObject = Arc<dyn Fn(Resource, ObjectKey, Option<&Value>) + Send + Sync>;
+
 /// Work on one management cluster.
 pub struct StartedWork {
     /// Function that is called after each change of an object, and after each complete list for all
-    /// objects and for those that vanished. It must not block. An object that vanished is a reason
-    /// to look, never a reason to erase a machine.
-    pub changed: Arc<dyn Fn(Resource, ObjectKey) + Send + Sync>,
+    /// objects and for those that vanished, which are `None`. It must not block. An object that
+    /// vanished is a reason to look, never a reason to erase a machine.
+    pub changed: ChangedObject,
     /// Future that does the work. It is dropped when the connection ends, and must not end earlier.
     pub run: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
@@ -45,6 +49,6 @@ pub struct WatchOnly;
 
 impl Work for WatchOnly {
     fn start(&self, _cluster: PairedCluster) -> StartedWork {
-        StartedWork { changed: Arc::new(|_, _| {}), run: Box::pin(std::future::pending()) }
+        StartedWork { changed: Arc::new(|_, _, _| {}), run: Box::pin(std::future::pending()) }
     }
 }

@@ -11,27 +11,14 @@ use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::{ShownErrors, TaskReconciler};
 use ::controllers::workflow::{Timeouts, WorkflowReconciler};
 use anyhow::Context as _;
-use api::infrastructure::Contract;
-use capi_controllers::ManagementView;
-use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
-use capi_controllers::tinkerbell_cluster::TinkerbellClusterReconciler;
-use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
-use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
-use provisioning::own_addresses::OwnAddresses;
 use provisioning::references::EngineReferences;
 use tokio::sync::oneshot;
 
 use super::Wiring;
-use super::boot::METADATA_PORT;
 
 /// Maximum time for reading all stored objects.
 const LIST_WAIT: Duration = Duration::from_secs(60);
-
-/// Returns the host name of the box: the name of its failure domain.
-fn box_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
 
 impl Wiring {
     fn controller(&mut self, name: &'static str, reconciler: impl Reconciler) -> Signals {
@@ -46,45 +33,6 @@ impl Wiring {
             Ok(())
         });
         signals
-    }
-
-    /// Starts the controllers of Cluster API kinds of the box's own API.
-    fn cluster_api(&mut self) -> ClusterApiSignals {
-        let view = ManagementView {
-            objects: Arc::clone(&self.objects),
-            name: None,
-            contract: Contract::V1beta1,
-            watch_filter: None,
-        };
-        let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
-        let addresses =
-            OwnAddresses { config: Arc::clone(&self.config), metadata_port: METADATA_PORT };
-        let addresses = Arc::new(addresses);
-        let machine = TinkerbellMachineReconciler {
-            view: view.clone(),
-            objects: Arc::clone(&objects),
-            metadata: addresses.clone(),
-            clock: Arc::clone(&clock),
-            box_name: box_name(),
-        };
-        let cluster = TinkerbellClusterReconciler {
-            view: view.clone(),
-            hardware: Arc::clone(&objects),
-            addresses,
-            clock: Arc::clone(&clock),
-            box_name: box_name(),
-        };
-        let template = TinkerbellMachineTemplateReconciler {
-            view,
-            hardware: objects,
-            clock,
-            box_name: box_name(),
-        };
-        ClusterApiSignals::new(
-            self.controller("tinkerbellmachine controller", machine),
-            self.controller("tinkerbellcluster controller", cluster),
-            self.controller("tinkerbellmachinetemplate controller", template),
-        )
     }
 
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
@@ -120,9 +68,7 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
-        let all_cluster_api = Arc::new(AllClusterApiSignals::default());
-        let cluster_api = Arc::new(self.cluster_api());
-        all_cluster_api.insert(None, Arc::clone(&cluster_api));
+        let (cluster_api, all_cluster_api) = self.cluster_api();
         let controller_signals = ControllerSignals {
             cluster_api,
             all_cluster_api,

@@ -53,7 +53,7 @@ impl Management {
         let cluster = Cluster::start(&ClusterConfig::default()).unwrap();
         let kubectl = cluster.kubectl().unwrap();
         let apply = |text: &str| run(&kubectl, &["apply", "-f", "-"], text);
-        apply(&Repository::new("0.1.0").components());
+        apply(Repository::new("0.1.0").components());
         let wait = "--for=condition=Established";
         run(&kubectl, &["wait", "crds", "--all", wait, "--timeout=120s"], "");
         run(&kubectl, &["create", "namespace", PAIRING], "");

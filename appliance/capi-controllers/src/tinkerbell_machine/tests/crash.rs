@@ -59,6 +59,15 @@ impl Objects for PowerCut {
         self.write(self.memory.delete(resource, key))
     }
 
+    fn delete_uid<'a>(
+        &'a self,
+        resource: Resource,
+        key: &'a ObjectKey,
+        uid: &'a str,
+    ) -> Pending<'a, ()> {
+        self.write(self.memory.delete_uid(resource, key, uid))
+    }
+
     fn record(&self, happening: ObjectEvent) {
         self.memory.record(happening);
     }

@@ -1,0 +1,157 @@
+//! Wiring of the Cluster API controllers: for the box's own API, and for each management cluster.
+
+use std::sync::Arc;
+
+use api::infrastructure::Contract;
+use api::meta::ObjectKey;
+use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
+use capi_controllers::ManagementView;
+use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
+use capi_controllers::tinkerbell_cluster::TinkerbellClusterReconciler;
+use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
+use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
+use controllers::runtime::Controller;
+use futures_util::future;
+use objects::Objects;
+use provisioning::own_addresses::OwnAddresses;
+use stdx::Clock;
+use tokio_util::sync::CancellationToken;
+
+use super::Wiring;
+use super::boot::METADATA_PORT;
+
+/// Parts that the controllers of all management clusters share.
+struct ClusterApi {
+    objects: Arc<dyn Objects>,
+    clock: Arc<dyn Clock>,
+    addresses: Arc<OwnAddresses>,
+    box_name: String,
+    signals: Arc<AllClusterApiSignals>,
+}
+
+/// Removes the signals of a management cluster after the end of its controllers.
+struct Registration {
+    name: String,
+    own: Arc<ClusterApiSignals>,
+    all: Arc<AllClusterApiSignals>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.all.remove(&self.name, &self.own);
+    }
+}
+
+impl ClusterApi {
+    /// Returns the controllers for one API, and their signals.
+    fn controllers(&self, view: &ManagementView) -> (Arc<ClusterApiSignals>, [Controller; 3]) {
+        let machine = TinkerbellMachineReconciler {
+            view: view.clone(),
+            objects: Arc::clone(&self.objects),
+            metadata: self.addresses.clone(),
+            clock: Arc::clone(&self.clock),
+            box_name: self.box_name.clone(),
+        };
+        let cluster = TinkerbellClusterReconciler {
+            view: view.clone(),
+            hardware: Arc::clone(&self.objects),
+            addresses: self.addresses.clone(),
+            clock: Arc::clone(&self.clock),
+            box_name: self.box_name.clone(),
+        };
+        let template = TinkerbellMachineTemplateReconciler {
+            view: view.clone(),
+            hardware: Arc::clone(&self.objects),
+            clock: Arc::clone(&self.clock),
+            box_name: self.box_name.clone(),
+        };
+        let controllers = [
+            Controller::new(Arc::new(machine)),
+            Controller::new(Arc::new(cluster)),
+            Controller::new(Arc::new(template)),
+        ];
+        let [machine, cluster, template] = controllers.each_ref().map(Controller::signals);
+        let signals = Arc::new(ClusterApiSignals::new(machine, cluster, template));
+        self.signals.insert(view.name.as_deref(), Arc::clone(&signals));
+        (signals, controllers)
+    }
+}
+
+/// Returns the name of a management cluster, unique on the box and valid as the value of a label.
+fn name_of(key: &ObjectKey) -> String {
+    match key.namespace.as_str() {
+        "default" => key.name.clone(),
+        // No Kubernetes name contains an underscore.
+        namespace => format!("{namespace}_{}", key.name),
+    }
+}
+
+impl Work for ClusterApi {
+    fn start(&self, cluster: PairedCluster) -> StartedWork {
+        let name = name_of(&cluster.key);
+        let view = ManagementView {
+            objects: cluster.objects,
+            name: Some(name.clone()),
+            contract: cluster.contract,
+            watch_filter: cluster.watch_filter,
+        };
+        let (signals, controllers) = self.controllers(&view);
+        let all = Arc::clone(&self.signals);
+        let registration = Registration { name, own: Arc::clone(&signals), all };
+        StartedWork {
+            changed: Arc::new(move |resource, key, object| match object {
+                Some(object) => signals.changed(resource, object),
+                None => signals.removed(resource, &key),
+            }),
+            run: Box::pin(async move {
+                let _registration = registration;
+                // The connection drops this future at its end.
+                let run = |controller: Controller| controller.run(CancellationToken::new());
+                future::join_all(controllers.map(run)).await;
+            }),
+        }
+    }
+}
+
+impl Wiring {
+    /// Starts the controllers for the box's own API and the connections to management clusters.
+    /// Returns the signals of the box's own API, and those of all.
+    pub(super) fn cluster_api(&mut self) -> (Arc<ClusterApiSignals>, Arc<AllClusterApiSignals>) {
+        let config = Arc::clone(&self.config);
+        let signals = Arc::<AllClusterApiSignals>::default();
+        let cluster_api = ClusterApi {
+            objects: Arc::clone(&self.objects),
+            clock: Arc::clone(&self.clock),
+            addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
+            box_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            signals: Arc::clone(&signals),
+        };
+        let view = ManagementView {
+            objects: Arc::clone(&self.objects),
+            name: None,
+            contract: Contract::V1beta1,
+            watch_filter: None,
+        };
+        let (own, controllers) = cluster_api.controllers(&view);
+        if self.safe.mode.is_none() {
+            for controller in controllers {
+                let running = controller.run(self.shutdown.clone());
+                self.spawn("cluster api controller", async move {
+                    running.await;
+                    Ok(())
+                });
+            }
+            let clusters = ManagementClusters {
+                objects: Arc::clone(&self.objects),
+                clock: Arc::clone(&self.clock),
+                work: Arc::new(cluster_api),
+            };
+            let running = clusters.run(self.shutdown.clone());
+            self.spawn("management clusters", async move {
+                running.await;
+                Ok(())
+            });
+        }
+        (own, signals)
+    }
+}
