@@ -13,6 +13,8 @@ pub enum Install<'a> {
     /// The provider's template, with images of a registry, `host/folder`: the provider requests
     /// `debian-12:<version of Kubernetes>.gz` there.
     Images(&'a str),
+    /// OSImage of the box with this name.
+    OsImage(&'a str),
 }
 
 /// A cluster of one control-plane machine.
@@ -34,7 +36,12 @@ impl ClusterManifest<'_> {
     /// contents of the provider's own cluster template, without workers.
     pub fn yaml(&self) -> String {
         let Self { name, command, hardware_label, .. } = self;
+        let mut machine = String::new();
         let install = match self.install {
+            Install::OsImage(name) => {
+                machine = format!("      osImage: {name}\n");
+                "  imageLookupOSDistro: debian\n".to_owned()
+            }
             Install::Template(text) => format!("  templateOverride: |\n{}", block(text, 4)),
             Install::Images(registry) => format!(
                 "  imageLookupBaseRegistry: {registry}\n\
@@ -89,6 +96,7 @@ impl ClusterManifest<'_> {
              spec:\n\
              \x20 template:\n\
              \x20   spec:\n\
+{machine}\
              \x20     bootOptions: {{bootMode: netboot}}\n\
              \x20     hardwareAffinity:\n\
              \x20       required:\n\

@@ -1,7 +1,7 @@
 //! A management cluster beside the box, of stock programs: etcd, kube-apiserver and
 //! kube-controller-manager, the managers of Cluster API (core, kubeadm's bootstrap and control
-//! plane), and Cluster API Provider Tinkerbell. The provider uses the box as its external
-//! Tinkerbell.
+//! plane), and Cluster API Provider Tinkerbell, which uses the box as its external Tinkerbell, or
+//! the box as the provider.
 //!
 //! All programs run in the box's network namespace in the rack, on loopback addresses. Only the
 //! provider connects to the box, over TLS at the box's address in the rack.
@@ -16,6 +16,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use capi::Repository;
 use qemu::{BoxProcess, BoxProgram, poll};
 use serde_json::Value;
 use stdx::testing::PATIENCE;
@@ -50,12 +51,37 @@ pub struct Management {
 }
 
 impl Management {
-    /// Starts the API server, installs Cluster API and the provider's kinds, and starts its
-    /// managers.
+    /// Starts the API server, installs Cluster API and the kinds of stock CAPT, and starts the
+    /// managers of Cluster API.
     ///
     /// # Errors
     /// The part that could not be built, or the program that did not start.
     pub fn start(lab: Lab) -> anyhow::Result<Self> {
+        Self::start_with(lab, |new| new.install("tinkerbell", PROVIDER))
+    }
+
+    /// Starts as [`Management::start`], with the kinds of the box's own provider, and pairs the box
+    /// with the management cluster under the name `prod`.
+    ///
+    /// # Errors
+    /// The part that could not be built, or the program that did not start.
+    pub fn start_paired(lab: Lab) -> anyhow::Result<Self> {
+        let new = Self::start_with(lab, |new| {
+            let release = Repository::new("0.1.0");
+            let mut command = new.kubectl(new.kubeconfig());
+            command.args(["apply", "--server-side", "-f", "-"]);
+            run(command, release.components()).context("cannot install the box's kinds")?;
+            Ok(())
+        })?;
+        let kubeconfig = new.kubeconfig().to_str().context("the path is not valid UTF-8")?;
+        new.lab.tinbox(&["capi", "pair", "prod", "--kubeconfig", kubeconfig])?;
+        Ok(new)
+    }
+
+    fn start_with(
+        lab: Lab,
+        install_kinds: impl FnOnce(&Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
         let programs = Programs::build()?;
         let folder = lab.rack.work_dir().join("management");
         fs::create_dir_all(&folder).context("cannot make the management cluster's folder")?;
@@ -63,9 +89,10 @@ impl Management {
         webhook_certificates(&server, &folder)?;
         let managers = Vec::new();
         let mut new = Self { lab, folder, programs, server, managers, provider: None };
-        for (name, ports) in MANAGERS.into_iter().chain([("tinkerbell", PROVIDER)]) {
+        for (name, ports) in MANAGERS {
             new.install(name, ports)?;
         }
+        install_kinds(&new)?;
         let mut wait = new.kubectl(new.kubeconfig());
         wait.args(["wait", "crd", "--all", "--for=condition=Established", "--timeout=120s"]);
         run(wait, "").context("the kinds of Cluster API are not served")?;
