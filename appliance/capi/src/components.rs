@@ -12,6 +12,8 @@ pub const LABEL: &str = "infrastructure-tinbox";
 /// Namespace of the components. `clusterctl` deletes cluster-scoped objects only if their name
 /// begins with it.
 const NAMESPACE: &str = "tinbox-system";
+/// Name of the ClusterRole with the rights of the controllers in the box.
+pub const CONTROLLERS_ROLE: &str = "tinbox-system-controllers";
 /// API group of the provider's kinds.
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 const DEFINITIONS: [&str; 4] = [
@@ -48,8 +50,8 @@ fn objects() -> Vec<Value> {
         |definition: &Value| definition["spec"]["names"]["plural"].as_str().map(str::to_owned);
     let kinds: Vec<String> = definitions.iter().filter_map(plural).collect();
     all.extend(definitions);
-    let name = format!("{NAMESPACE}-controllers");
-    all.push(role(&name, &[], &controller_rules(&kinds)));
+    let name = CONTROLLERS_ROLE;
+    all.push(role(name, &[], &controller_rules(&kinds)));
     all.push(json!({
         "apiVersion": CLUSTER_ROLE_BINDING.api_version(),
         "kind": CLUSTER_ROLE_BINDING.kind,

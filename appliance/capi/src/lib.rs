@@ -6,13 +6,15 @@
 //! (host, certificate authority).
 //!
 //! Enter at [`Repository`] (files), [`router`] (HTTP), [`remote::RemoteObjects`] (API of one
-//! management cluster) and [`management::ManagementClusters`] (connections to all of them).
+//! management cluster), [`management::ManagementClusters`] (connections to all of them) and
+//! [`pairing`] (a new connection).
 
 mod archive;
 mod components;
 mod handlers;
 mod host;
 pub mod management;
+pub mod pairing;
 pub mod remote;
 mod repository;
 

@@ -26,6 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::connection::{Connection, Input};
 
+pub use self::credential::TokenClaims;
+#[cfg(test)]
+pub use self::credential::tests::token as tests_token;
 pub use self::work::{PairedCluster, StartedWork, WatchOnly, Work};
 
 /// Interval at which ManagementClusters and their Secrets are read.

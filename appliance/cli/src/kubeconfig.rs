@@ -175,7 +175,8 @@ fn named(folder: &Path, file: &Path) -> Result<String, String> {
     slurp(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-fn slurp(path: &Path) -> std::io::Result<String> {
+/// Reads a file of a limited size.
+pub fn slurp(path: &Path) -> std::io::Result<String> {
     use std::io::Read as _;
     let mut text = String::new();
     std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;

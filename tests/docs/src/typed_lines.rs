@@ -35,6 +35,9 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo DEMO_NUCS=3 make demo", DEMO),
     ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
     ("sudo DEMO_KEEP=1 make demo", DEMO),
+    ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
+    ("kubectl get managementclusters", PAIRING),
+    ("tinbox capi unpair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
     ("sudo make demo-capi", "`cluster_api` of tests/scenarios runs the same steps"),
     ("sudo make shake TEST=name", "repeats a test 40 times"),
     ("make help", "prints the Makefile; `commands_can_be_typed` asks make for each target"),
@@ -48,6 +51,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo make bench-box", BENCH),
 ];
 
+const PAIRING: &str = "`pairing` of tests/peers runs it with a management cluster";
 const BY_CI: &str = "run by .ci/run";
 const BUILDROOT: &str = "an hour of Buildroot; .ci/run runs tests/buildroot.sh for its parts";
 const DEMO: &str = "`path` of tests/scenarios installs the same rack by the same library";

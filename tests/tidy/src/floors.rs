@@ -114,7 +114,7 @@ const PLACES: [Place; 50] = [
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),
-    place("cli", 3, &["api", "config", "release", "status", "stdx", "template"]),
+    place("cli", 3, &["api", "capi", "config", "release", "status", "stdx", "template"]),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent-service", 3, &["agent-rpc", "api", "objects", "status", "stdx"]),
     place(

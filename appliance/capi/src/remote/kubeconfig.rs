@@ -1,6 +1,8 @@
 //! Kubeconfig of a management cluster, with all its data embedded. The box never runs a program and
 //! never reads a file because a kubeconfig says so.
 
+mod text;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Uri;

@@ -1,6 +1,7 @@
 //! `capi`: the provider for a management cluster, and kubeconfigs for programs of other clusters.
 
 mod init;
+mod pair;
 
 use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
 use base64::Engine as _;
@@ -29,6 +30,23 @@ pub enum Command {
     /// Example: `tinbox capi init | sh`
     #[command(verbatim_doc_comment)]
     Init(init::Arguments),
+    /// Connect the box to a management cluster
+    ///
+    /// Creates a ServiceAccount for the box in the management cluster, outside the components that
+    /// clusterctl manages, and writes its kubeconfig into a Secret of the box. The box renews the
+    /// token. Repeat the command to replace the credential.
+    ///
+    /// Example: `tinbox capi pair fleet --management-kubeconfig ~/.kube/config`
+    #[command(verbatim_doc_comment)]
+    Pair(pair::PairArguments),
+    /// End the connection to a management cluster; no machine is changed
+    ///
+    /// Prints the command that deletes the box's ServiceAccount in the management cluster, or
+    /// deletes it with --management-kubeconfig.
+    ///
+    /// Example: `tinbox capi unpair fleet`
+    #[command(verbatim_doc_comment)]
+    Unpair(pair::UnpairArguments),
     /// Print a kubeconfig with its own token, for one role
     ///
     /// Creates a ServiceAccount in the namespace, binds it to the ClusterRole "tinbox:ROLE" and
@@ -80,6 +98,8 @@ impl Role {
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let (role, server, account, days) = match command {
         Command::Init(arguments) => return init::run(context, &arguments),
+        Command::Pair(arguments) => return pair::pair(context, arguments).await,
+        Command::Unpair(arguments) => return pair::unpair(context, arguments).await,
         Command::Kubeconfig { role, server, account, days } => (role, server, account, days),
     };
     let server = match server {
