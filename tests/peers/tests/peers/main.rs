@@ -16,6 +16,7 @@ mod definitions;
 mod founding_guide;
 mod merge;
 mod openapi;
+mod pairing;
 mod pattern;
 mod protobuf;
 mod reconnecting;

@@ -1,7 +1,7 @@
 //! Client of a management cluster against a real kube-apiserver, with the definitions and rights
 //! that the box's own provider release installs.
 
-mod relay;
+pub mod relay;
 
 use std::collections::BTreeSet;
 use std::fs;
