@@ -52,7 +52,7 @@ impl Work for Remembered {
         self.running.fetch_add(1, Ordering::SeqCst);
         let (names, running) = (Arc::clone(&self.changed), Running(Arc::clone(&self.running)));
         StartedWork {
-            changed: Arc::new(move |_, key| {
+            changed: Arc::new(move |_, key, _| {
                 names.lock().unwrap().insert(key.name);
             }),
             run: Box::pin(async move {
