@@ -6,7 +6,6 @@ mod boot;
 mod cluster_api;
 mod controllers;
 mod device;
-mod management;
 mod pages;
 
 use std::net::SocketAddr;

@@ -74,7 +74,7 @@ impl Management {
             Ok(())
         })?;
         let kubeconfig = new.kubeconfig().to_str().context("the path is not valid UTF-8")?;
-        new.lab.tinbox(&["capi", "pair", "prod", "--kubeconfig", kubeconfig])?;
+        new.lab.tinbox(&["capi", "pair", "prod", "--management-kubeconfig", kubeconfig])?;
         Ok(new)
     }
 

@@ -21,7 +21,7 @@ use super::Wiring;
 use super::boot::METADATA_PORT;
 
 /// Parts that the controllers of all management clusters share.
-struct ClusterApi {
+pub(super) struct ClusterApi {
     objects: Arc<dyn Objects>,
     clock: Arc<dyn Clock>,
     addresses: Arc<OwnAddresses>,
@@ -43,6 +43,11 @@ impl Drop for Registration {
 }
 
 impl ClusterApi {
+    /// Returns the signals of all management clusters and of the box's own API.
+    pub(super) fn signals(&self) -> Arc<AllClusterApiSignals> {
+        Arc::clone(&self.signals)
+    }
+
     /// Returns the controllers for one API, and their signals.
     fn controllers(&self, view: &ManagementView) -> (Arc<ClusterApiSignals>, [Controller; 3]) {
         let machine = TinkerbellMachineReconciler {
@@ -114,17 +119,16 @@ impl Work for ClusterApi {
 }
 
 impl Wiring {
-    /// Starts the controllers for the box's own API and the connections to management clusters.
-    /// Returns the signals of the box's own API, and those of all.
-    pub(super) fn cluster_api(&mut self) -> (Arc<ClusterApiSignals>, Arc<AllClusterApiSignals>) {
+    /// Starts the controllers for the box's own API. Returns the parts for management clusters, and
+    /// the signals of the box's own API.
+    pub(super) fn cluster_api(&mut self) -> (ClusterApi, Arc<ClusterApiSignals>) {
         let config = Arc::clone(&self.config);
-        let signals = Arc::<AllClusterApiSignals>::default();
         let cluster_api = ClusterApi {
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
             addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
             box_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            signals: Arc::clone(&signals),
+            signals: Arc::default(),
         };
         let view = ManagementView {
             objects: Arc::clone(&self.objects),
@@ -133,25 +137,31 @@ impl Wiring {
             watch_filter: None,
         };
         let (own, controllers) = cluster_api.controllers(&view);
-        if self.safe.mode.is_none() {
-            for controller in controllers {
-                let running = controller.run(self.shutdown.clone());
-                self.spawn("cluster api controller", async move {
-                    running.await;
-                    Ok(())
-                });
-            }
-            let clusters = ManagementClusters {
-                objects: Arc::clone(&self.objects),
-                clock: Arc::clone(&self.clock),
-                work: Arc::new(cluster_api),
-            };
-            let running = clusters.run(self.shutdown.clone());
-            self.spawn("management clusters", async move {
+        let is_safe_mode = self.safe.mode.is_some();
+        for controller in controllers.into_iter().filter(|_| !is_safe_mode) {
+            let running = controller.run(self.shutdown.clone());
+            self.spawn("cluster api controller", async move {
                 running.await;
                 Ok(())
             });
         }
-        (own, signals)
+        (cluster_api, own)
+    }
+
+    /// Connects to the management clusters; not in safe mode, in which no machine is changed.
+    pub(super) fn management_clusters(&mut self, cluster_api: ClusterApi) {
+        if self.safe.mode.is_some() {
+            return;
+        }
+        let clusters = ManagementClusters {
+            objects: Arc::clone(&self.objects),
+            clock: Arc::clone(&self.clock),
+            work: Arc::new(cluster_api),
+        };
+        let running = clusters.run(self.shutdown.clone());
+        self.spawn("management clusters", async move {
+            running.await;
+            Ok(())
+        });
     }
 }

@@ -68,10 +68,10 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
-        let (cluster_api, all_cluster_api) = self.cluster_api();
+        let (cluster_api, own) = self.cluster_api();
         let controller_signals = ControllerSignals {
-            cluster_api,
-            all_cluster_api,
+            cluster_api: own,
+            all_cluster_api: cluster_api.signals(),
             workflow: self.controller("workflow controller", workflow),
             job: self.controller("job controller", job),
             task: self.controller("task controller", task),
@@ -101,7 +101,7 @@ impl Wiring {
                 .with_context(|| format!("cannot list every {kind} in time"))?
                 .with_context(|| format!("cannot list every {kind}"))?;
         }
-        self.management_clusters();
+        self.management_clusters(cluster_api);
         Ok(())
     }
 }
