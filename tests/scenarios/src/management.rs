@@ -73,8 +73,12 @@ impl Management {
             run(command, release.components()).context("cannot install the box's kinds")?;
             Ok(())
         })?;
-        let kubeconfig = new.kubeconfig().to_str().context("the path is not valid UTF-8")?;
-        new.lab.tinbox(&["capi", "pair", "prod", "--management-kubeconfig", kubeconfig])?;
+        // The box accepts only kubeconfigs with embedded certificates.
+        let mut view = new.kubectl(new.kubeconfig());
+        view.args(["config", "view", "--raw", "--minify", "--flatten"]);
+        let file = new.lab.file("management.kubeconfig", &run(view, "")?)?;
+        let file = file.to_str().context("the path is not valid UTF-8")?;
+        new.lab.tinbox(&["capi", "pair", "prod", "--management-kubeconfig", file])?;
         Ok(new)
     }
 

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
-use base64::Engine as _;
 use qemu::{BoxProcess, BoxProgram, Rack, poll};
 use stdx::testing::PATIENCE;
 
@@ -38,7 +37,7 @@ impl Server {
         secret(&key, &pair.serialize_pem())?;
         fs::write(&public, pair.public_key_pem()).context("cannot write a public key")?;
         secret(&tokens, &format!("{token},admin,admin,system:masters\n"))?;
-        secret(&kubeconfig, &kubeconfig_of(&certificates, &token)?)?;
+        secret(&kubeconfig, &kubeconfig_of(&certificates, &token))?;
 
         let log = |name: &str| rack.dir().join(format!("management-{name}.log"));
         let etcd = BoxProgram::new(programs.program("etcd")?, log("etcd"))
@@ -106,24 +105,22 @@ impl Server {
 
 /// Kubeconfig of the administrator. The certificate file of the API server is the authority's file
 /// too, because it contains both certificates.
-fn kubeconfig_of(certificates: &Path, token: &str) -> anyhow::Result<String> {
-    let authority = fs::read(certificates.join("apiserver.crt"));
-    let authority = authority.context("cannot read the certificate of the API server")?;
-    let authority = base64::engine::general_purpose::STANDARD.encode(authority);
-    Ok(format!(
+fn kubeconfig_of(certificates: &Path, token: &str) -> String {
+    let authority = certificates.join("apiserver.crt");
+    format!(
         "apiVersion: v1\n\
          kind: Config\n\
          clusters:\n\
          - name: management\n\
          \x20 cluster:\n\
          \x20   server: https://127.0.0.1:{PORT}\n\
-         \x20   certificate-authority-data: {authority}\n\
+         \x20   certificate-authority: {authority:?}\n\
          users:\n\
          - {{name: admin, user: {{token: {token}}}}}\n\
          contexts:\n\
          - {{name: management, context: {{cluster: management, user: admin}}}}\n\
          current-context: management\n"
-    ))
+    )
 }
 
 fn secret(path: &Path, text: &str) -> anyhow::Result<()> {
