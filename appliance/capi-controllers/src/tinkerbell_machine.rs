@@ -46,6 +46,8 @@ pub struct TinkerbellMachineReconciler {
     pub clock: Arc<dyn Clock>,
     /// Name of the box: the default failure domain.
     pub box_name: String,
+    /// Unique ID of the box, which never changes.
+    pub box_id: String,
 }
 
 impl Reconciler for TinkerbellMachineReconciler {

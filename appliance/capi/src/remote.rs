@@ -147,7 +147,10 @@ async fn exchange(
     if list::complete(subject.resource, &mut object) && list::key(&object) == subject.key {
         return Ok(object);
     }
-    Err(failure::of_unexpected(subject, &subject.to_string(), &object.to_string()))
+    // The body of a Secret must not get into an error message.
+    let is_secret = subject.resource.kind == "Secret";
+    let found = if is_secret { "another object".to_owned() } else { object.to_string() };
+    Err(failure::of_unexpected(subject, &subject.to_string(), &found))
 }
 
 async fn send(

@@ -155,7 +155,8 @@ const GROUPS: &[Group] = &[
                 "HardwareRequestInvalid",
                 "The requirements on the Hardware are invalid, or name no Hardware.",
             ),
-            ("NameTaken", "A Workflow of another machine has the name."),
+            ("NameTaken", "A Workflow or Template of another machine has the name."),
+            ("WorkflowMissing", "The Workflow was deleted after the installation began."),
             ("PoweringOff", "The BMC switches the deleted machine off."),
             (
                 "PowerOffFailed",

@@ -8,7 +8,7 @@ use objects::{ObjectError, Objects, gone_is_fine, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
-use super::decide::{FINALIZER, Step};
+use super::decide::{BOX, FINALIZER, STARTED, Step};
 use super::install::workflow::MANAGEMENT_CLUSTER;
 use super::observe::Observed;
 use controllers::enrollment::PROVISIONED;
@@ -30,6 +30,13 @@ impl TinkerbellMachineReconciler {
                 let write = |host: &mut Value| host["spec"]["userData"] = Value::String(text);
                 self.edit_host(observed, write).await
             }
+            Step::MarkStarted => {
+                let uid = &observed.machine.metadata.uid;
+                let mark = |host: &mut Value| {
+                    host["metadata"]["annotations"][STARTED] = json!(uid);
+                };
+                self.edit_host(observed, mark).await
+            }
             Step::MarkProvisioned => {
                 let mark = |host: &mut Value| {
                     host["metadata"]["annotations"][PROVISIONED] = json!("true");
@@ -40,9 +47,8 @@ impl TinkerbellMachineReconciler {
                 let at = self.clock.now();
                 gone_is_fine(self.edit_host(observed, |host| free(host, at)).await)
             }
-            Step::AddFinalizer => {
-                let add = |machine: &mut Value| add_finalizer(machine);
-                self.edit_machine(metadata, add).await
+            Step::Register => {
+                self.edit_machine(metadata, |machine| register(machine, observed)).await
             }
             Step::RemoveFinalizer => {
                 let remove = |machine: &mut Value| remove_finalizer(machine);
@@ -139,6 +145,13 @@ async fn edit(
     if object == before { Ok(before) } else { objects.update(resource, object).await }
 }
 
+fn register(machine: &mut Value, observed: &Observed) {
+    add_finalizer(machine);
+    if observed.management_cluster.is_some() {
+        machine["metadata"]["annotations"][BOX] = json!(observed.box_id);
+    }
+}
+
 fn own(host: &mut Value, observed: &Observed) {
     let machine = &observed.request.machine;
     let labels = &mut host["metadata"]["labels"];
@@ -161,6 +174,7 @@ fn free(host: &mut Value, at: jiff::Timestamp) {
     }
     if let Some(annotations) = host["metadata"]["annotations"].as_object_mut() {
         annotations.remove(PROVISIONED);
+        annotations.remove(STARTED);
         annotations.insert(RELEASED_AT.to_owned(), json!(at));
     }
     if let Some(spec) = host["spec"].as_object_mut() {

@@ -129,7 +129,7 @@ impl HardwareRequest {
 
     /// Returns true if the machine was moved from another management cluster, and `host` is still
     /// labeled with that cluster. Only a provisioned Hardware follows its machine.
-    fn follows(&self, host: &Hardware) -> bool {
+    pub fn follows(&self, host: &Hardware) -> bool {
         !self.provider_id.is_empty()
             && owner(host).as_ref() == Some(&self.machine)
             && host.metadata.annotations.contains_key(PROVISIONED)
@@ -181,13 +181,13 @@ impl Verdict {
 pub fn choose(wanted: &HardwareRequest, hosts: &[Hardware]) -> Choice {
     let mut hosts: Vec<&Hardware> = hosts.iter().collect();
     hosts.sort_by_cached_key(|host| host.key());
-    let wanted = &wanted.without_own_name(&hosts);
     if let Some(owned) = owned(wanted, &hosts) {
         let host = owned.key();
         let summary = summary::owned(&host);
         let verdicts = vec![Verdict { host: host.clone(), result: Ok(score(wanted, owned)) }];
         return Choice { taken: Some(host), verdicts, summary, error: None };
     }
+    let wanted = &wanted.without_own_name(&hosts);
     let candidates = match candidates(wanted, &hosts) {
         Ok(candidates) => candidates,
         Err(error) => {
@@ -223,7 +223,7 @@ pub fn failure_domain<'a>(host: &'a Hardware, box_name: &'a str) -> &'a str {
 /// Returns the Hardware that the machine owns. Of several, the one with the requested name wins,
 /// then the first by key.
 fn owned<'a>(wanted: &HardwareRequest, hosts: &[&'a Hardware]) -> Option<&'a Hardware> {
-    let is_own = |host: &&&Hardware| wanted.owns(host);
+    let is_own = |host: &&&Hardware| wanted.owns(host) || wanted.follows(host);
     let own: Vec<&Hardware> = hosts.iter().filter(is_own).copied().collect();
     let by_name = named(wanted, &own).ok();
     by_name.filter(|_| wanted.has_name()).or_else(|| own.first().copied())

@@ -12,7 +12,7 @@ use stdx::Hint as _;
 
 use super::choice::{choose, failure_domain};
 use super::conditions::{BOOTSTRAP, HARDWARE, INSTALLED, PAUSED, READY, StatusUpdate, addresses};
-use super::install::InstallError;
+use super::install::{InstallError, workflow};
 use super::observe::Observed;
 use super::plan::{plan, provider_id};
 use super::progress::progress;
@@ -20,6 +20,11 @@ use super::release;
 
 /// Finalizer of TinkerbellMachines and of their Hardware, as in CAPT.
 pub const FINALIZER: &str = "infrastructure.cluster.x-k8s.io/tinkerbellmachine";
+
+/// Annotation of a Hardware with the UID of the TinkerbellMachine whose Workflow was created.
+pub const STARTED: &str = "tinbox.dev/installation-of";
+/// Annotation of a TinkerbellMachine with the ID of the only box that serves the machine.
+pub const BOX: &str = "tinbox.dev/box";
 
 /// Interval at which missing objects are read again. Most changes also signal the controller.
 const WAIT: Duration = Duration::from_secs(30);
@@ -40,14 +45,17 @@ pub struct Decision {
 /// One step of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Adds the finalizer to the TinkerbellMachine.
-    AddFinalizer,
+    /// Adds the finalizer to the TinkerbellMachine, and in a management cluster the annotation that
+    /// names this box as the only one that serves the machine.
+    Register,
     /// Removes the finalizer of the TinkerbellMachine.
     RemoveFinalizer,
     /// Labels an unchanged Hardware with the machine as its owner.
     Claim(Box<Hardware>),
     /// Writes the user data into the Hardware of the machine.
     UserData(String),
+    /// Records in the Hardware that the Workflow of the machine exists.
+    MarkStarted,
     /// Records in the Hardware that the installation completed.
     MarkProvisioned,
     /// Removes owner, user data and network boot permission from the Hardware.
@@ -93,7 +101,8 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     let has_finalizer = metadata.finalizers.iter().any(|it| it == FINALIZER);
     // `clusterctl move` deletes the copies that it leaves behind. The machine continues to run.
     let is_moved = metadata.annotations.contains_key(DELETE_FOR_MOVE);
-    if !observed.served || (is_deleted && (!has_finalizer || is_moved)) {
+    let is_ignored = !observed.served || observed.is_of_another_box();
+    if is_ignored || (is_deleted && (!has_finalizer || is_moved)) {
         return Decision::default();
     }
     let mut update = StatusUpdate::new(observed, now);
@@ -104,12 +113,19 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     }
     update.put(PAUSED, false, "NotPaused", "");
     if is_deleted {
-        return release::decide(observed, update);
+        // The Hardware of a moved machine may still have the labels of the former cluster.
+        let follows = observed.hosts.iter().any(|host| observed.request.follows(host));
+        return match observed.host.is_none() && follows {
+            true => claim(observed, update),
+            false => release::decide(observed, update),
+        };
     }
     let mut decision = provision(observed, update);
-    let changes = decision.steps.iter().any(|step| !matches!(step, Step::Status(_)));
-    if !has_finalizer && changes {
-        decision.steps.insert(0, Step::AddFinalizer);
+    let takes = |step: &Step| matches!(step, Step::Claim(_));
+    let is_registered = has_finalizer && observed.is_registered();
+    let has_host = observed.host.is_some() || decision.steps.iter().any(takes);
+    if !is_registered && has_host {
+        decision.steps.insert(0, Step::Register);
     }
     decision
 }
@@ -193,6 +209,9 @@ fn put_hardware(observed: &Observed, host: &Hardware, update: &mut StatusUpdate)
 
 /// Chooses a Hardware and makes the machine its owner.
 fn claim(observed: &Observed, mut update: StatusUpdate) -> Decision {
+    if let Err(error) = workflow::check_names(&observed.request) {
+        return failed(observed, update, error.reason(), &sentence(&error));
+    }
     let choice = choose(&observed.request, &observed.hosts);
     let taken =
         choice.taken.and_then(|key| observed.hosts.iter().find(|host| host.key() == key).cloned());
@@ -211,6 +230,24 @@ fn claim(observed: &Observed, mut update: StatusUpdate) -> Decision {
 
 /// Creates the objects of the installation.
 fn install(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> Decision {
+    let key = workflow::key(&observed.request.machine, host);
+    if observed.is_started(host) {
+        let message = format!(
+            "the Workflow {key} was deleted after the installation began; to install the machine \
+             again, remove the annotation {STARTED} of the Hardware {}",
+            host.key()
+        );
+        return failed(observed, update, "WorkflowMissing", &message);
+    }
+    if let Some(template) = &observed.template {
+        if !observed.has(&template.metadata) {
+            let message = format!("the Template {key} belongs to another machine; rename it");
+            return failed(observed, update, "NameTaken", &message);
+        }
+        // Left over from an interrupted start, perhaps with other inputs.
+        let steps = vec![Step::Delete(TEMPLATE, key)];
+        return Decision { steps, requeue: Some(NEXT) }.with_status(observed, update);
+    }
     let inputs = observed.inputs.clone().unwrap_or_default();
     let plan = match plan(observed, &inputs, host) {
         Ok(plan) => plan,
@@ -243,6 +280,9 @@ fn follow(
     update.put(INSTALLED, false, now.reason, &now.message);
     update.status.instance_state = now.state;
     let mut steps = vec![];
+    if !observed.is_started(host) {
+        steps.push(Step::MarkStarted);
+    }
     if observed.machine.spec.hardware_name.is_empty() {
         let hardware_name = host.metadata.name.clone();
         steps.push(Step::SetSpec { hardware_name, provider_id: String::new() });
@@ -293,6 +333,10 @@ fn failed(
     message: &str,
 ) -> Decision {
     let is_new = update.reason(READY) != reason;
+    if !is_new && !observed.is_registered() {
+        // Several boxes report the same reason for their own Hardware: the first message stays.
+        return Decision { steps: vec![], requeue: Some(WAIT) };
+    }
     update.put(READY, false, reason, message);
     let message = message.to_owned();
     let tell = Step::Tell { reason: "NotProvisioned", message, warning: true };

@@ -15,6 +15,7 @@ use objects::{ObjectError, Objects, fetch, find, read};
 
 use super::TinkerbellMachineReconciler;
 use super::choice::HardwareRequest;
+use super::decide::{BOX, STARTED};
 use super::install::{template, workflow};
 use controllers::enrollment::PROVISIONED;
 
@@ -33,16 +34,20 @@ pub struct Observed {
     pub cluster: Option<Cluster>,
     /// Infrastructure of the Cluster; `None` if it does not exist.
     pub infrastructure: Option<TinkerbellCluster>,
+    /// ID of this box.
+    pub box_id: String,
     /// Requirements on the Hardware.
     pub request: HardwareRequest,
     /// Hardware to choose from; only the Hardware of the machine, if it has one.
     pub hosts: Vec<Hardware>,
     /// Hardware that the machine owns.
     pub host: Option<Hardware>,
-    /// Workflow and Template with the names of the machine's, also of another machine.
+    /// Workflow with the name of the machine's, which may belong to another machine.
     pub workflow: Option<Workflow>,
-    /// Template with the name of the machine's; read only before the deletion.
+    /// Template with the name of the machine's; read only before an installation or a release.
     pub template: Option<Template>,
+    /// True if a Job of the machine's Workflow runs; read only before a release.
+    pub boots: bool,
     /// Job that switches the machine off; read only before the deletion.
     pub power_off: Option<Job>,
     /// Inputs of the installation; `None` unless an installation is due.
@@ -99,6 +104,23 @@ impl Observed {
             || self.owner.as_ref().is_some_and(has_node)
     }
 
+    /// Returns true if this box is known as the only one that serves the machine. The API of a box
+    /// has only one box.
+    pub fn is_registered(&self) -> bool {
+        let id = self.machine.metadata.annotations.get(BOX);
+        self.management_cluster.is_none() || id == Some(&self.box_id)
+    }
+
+    /// Returns true if another box serves the machine.
+    pub fn is_of_another_box(&self) -> bool {
+        self.machine.metadata.annotations.contains_key(BOX) && !self.is_registered()
+    }
+
+    /// Returns true if a Workflow of the machine was created for `host`.
+    pub fn is_started(&self, host: &Hardware) -> bool {
+        host.metadata.annotations.get(STARTED) == Some(&self.machine.metadata.uid)
+    }
+
     /// Returns true for an object with the labels of the machine.
     pub fn has(&self, metadata: &ObjectMeta) -> bool {
         workflow::is_of(metadata, &self.request.machine, self.management_cluster.as_deref())
@@ -112,8 +134,9 @@ impl TinkerbellMachineReconciler {
         let mut observed =
             Observed { served: self.view.served(&machine.metadata), ..Observed::default() };
         observed.management_cluster.clone_from(&self.view.name);
+        observed.box_id.clone_from(&self.box_id);
         observed.machine = machine;
-        if !observed.served {
+        if !observed.served || observed.is_of_another_box() {
             return Ok(observed);
         }
         observed.owner = self.owner(&observed.machine).await?;
@@ -151,9 +174,11 @@ impl TinkerbellMachineReconciler {
         observed.workflow = find(objects, WORKFLOW, &key).await?;
         if observed.machine.metadata.deletion_timestamp.is_some() {
             observed.template = find(objects, TEMPLATE, &key).await?;
+            observed.boots = boots(objects, &key).await?;
             let key = ObjectKey::new(&key.namespace, super::release::job_name(&key.name));
             observed.power_off = find(objects, JOB, &key).await?;
         } else if observed.workflow.is_none() && !observed.is_provisioned() {
+            observed.template = find(objects, TEMPLATE, &key).await?;
             observed.inputs = Some(self.inputs(observed, host).await?);
         }
         Ok(())
@@ -251,6 +276,18 @@ impl TinkerbellMachineReconciler {
         let secret: Option<Secret> = find(self.view.objects.as_ref(), SECRET, &key).await?;
         Ok(Some(secret.map(|secret| Values(secret.bytes())).ok_or(key)))
     }
+}
+
+/// Returns true if a Job of the Workflow `key` has not ended. Such a Job may switch the machine on.
+async fn boots(objects: &dyn Objects, key: &ObjectKey) -> Result<bool, ObjectError> {
+    let all = objects.list(JOB, Some(&key.namespace)).await?;
+    let jobs = all.into_iter().filter_map(|object| read::<Job>(object).ok());
+    let is_own = |job: &Job| {
+        let mut owners = job.metadata.owner_references.iter();
+        job.metadata.namespace == key.namespace
+            && owners.any(|owner| owner.kind == WORKFLOW.kind && owner.name == key.name)
+    };
+    Ok(jobs.filter(is_own).any(|job| !job.status.ended()))
 }
 
 async fn template_of(

@@ -26,8 +26,9 @@ const POWER_OFF_FAILED: &str = "PowerOffFailed";
 const FOLLOW: Duration = Duration::from_secs(15);
 /// Wait before a failed power-off is repeated.
 const RETRY: Duration = Duration::from_secs(60);
-/// Wait before the next step after a write that changes the input of the decision.
-const NEXT: Duration = Duration::from_millis(1);
+/// Wait before the next step after a write that changes the input of the decision. An object that a
+/// finalizer holds is read at this interval.
+const NEXT: Duration = Duration::from_millis(500);
 
 /// Returns the name of the Job that switches a machine off, as in CAPT.
 pub fn job_name(machine: &str) -> String {
@@ -73,9 +74,14 @@ fn power_off(
         return Err(Decision { requeue: Some(NEXT), ..decision });
     }
     let (step, wait) = match observed.power_off.as_ref() {
+        None if observed.boots => (None, NEXT),
         None => (Some(Step::Create(JOB, job(observed, &key, &bmc.name))), FOLLOW),
         Some(job) if job.metadata.labels.get(MACHINE_UID) != Some(&metadata.uid) => {
-            (Some(Step::Delete(JOB, key)), NEXT)
+            // The Job of another machine with this name is left until that machine is released.
+            match job.status.ended() {
+                true => (Some(Step::Delete(JOB, key)), NEXT),
+                false => (None, FOLLOW),
+            }
         }
         Some(job) if job.status.is("Completed") => return Ok(()),
         Some(job) if job.status.is("Failed") => {
@@ -113,7 +119,9 @@ fn stop(observed: &Observed, host: &Hardware) -> Vec<Step> {
 fn done(observed: &Observed, host: &Hardware) -> Decision {
     let mut steps = stop(observed, host);
     steps.push(Step::Release);
-    if observed.power_off.is_some() {
+    let is_own =
+        |job: &Job| job.metadata.labels.get(MACHINE_UID) == Some(&observed.machine.metadata.uid);
+    if observed.power_off.as_ref().is_some_and(is_own) {
         let name = job_name(&observed.machine.metadata.name);
         steps.push(Step::Delete(JOB, ObjectKey::new(&host.metadata.namespace, name)));
     }

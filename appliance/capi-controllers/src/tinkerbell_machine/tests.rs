@@ -139,6 +139,7 @@ impl World {
             metadata: Arc::new(BoxUrl),
             clock: Arc::new(TestClock::at(Timestamp::UNIX_EPOCH)),
             box_name: "box1".to_owned(),
+            box_id: "id-1".to_owned(),
         }
     }
 

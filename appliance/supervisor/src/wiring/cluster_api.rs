@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use api::infrastructure::Contract;
-use api::meta::ObjectKey;
+use api::meta::{ObjectKey, Resource};
 use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::ManagementView;
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
@@ -20,12 +21,16 @@ use tokio_util::sync::CancellationToken;
 use super::Wiring;
 use super::boot::METADATA_PORT;
 
+const NAMESPACE: Resource =
+    Resource { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
+
 /// Parts that the controllers of all management clusters share.
 pub(super) struct ClusterApi {
     objects: Arc<dyn Objects>,
     clock: Arc<dyn Clock>,
     addresses: Arc<OwnAddresses>,
     box_name: String,
+    box_id: String,
     signals: Arc<AllClusterApiSignals>,
 }
 
@@ -56,6 +61,7 @@ impl ClusterApi {
             metadata: self.addresses.clone(),
             clock: Arc::clone(&self.clock),
             box_name: self.box_name.clone(),
+            box_id: self.box_id.clone(),
         };
         let cluster = TinkerbellClusterReconciler {
             view: view.clone(),
@@ -121,13 +127,23 @@ impl Work for ClusterApi {
 impl Wiring {
     /// Starts the controllers for the box's own API. Returns the parts for management clusters, and
     /// the signals of the box's own API.
-    pub(super) fn cluster_api(&mut self) -> (ClusterApi, Arc<ClusterApiSignals>) {
+    ///
+    /// # Errors
+    /// The first objects of the store cannot be read.
+    pub(super) async fn cluster_api(
+        &mut self,
+    ) -> anyhow::Result<(ClusterApi, Arc<ClusterApiSignals>)> {
         let config = Arc::clone(&self.config);
+        // The UID of this namespace is in the store and its backups, so a restored box keeps it.
+        let namespace = self.objects.get(NAMESPACE, &ObjectKey::new("", "default")).await;
+        let namespace = namespace.context("cannot read the namespace default")?;
+        let box_id = namespace["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let cluster_api = ClusterApi {
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
             addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
             box_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            box_id,
             signals: Arc::default(),
         };
         let view = ManagementView {
@@ -145,7 +161,7 @@ impl Wiring {
                 Ok(())
             });
         }
-        (cluster_api, own)
+        Ok((cluster_api, own))
     }
 
     /// Connects to the management clusters; not in safe mode, in which no machine is changed.

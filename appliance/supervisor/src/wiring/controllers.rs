@@ -68,7 +68,7 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
-        let (cluster_api, own) = self.cluster_api();
+        let (cluster_api, own) = self.cluster_api().await?;
         let controller_signals = ControllerSignals {
             cluster_api: own,
             all_cluster_api: cluster_api.signals(),

@@ -5,6 +5,7 @@ use api::tinkerbell::{BootMode, BootOptions, Hardware, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
 use super::InstallError;
+use crate::tinkerbell_machine::choice::HardwareRequest;
 
 /// Label with the name of the TinkerbellMachine.
 pub const MACHINE_NAME: &str = "capt.tinkerbell.org/machine-name";
@@ -88,6 +89,23 @@ pub fn objects(request: &InstallRequest<'_>, data: &str) -> Result<InstallObject
         },
     });
     Ok(InstallObjects { template, workflow })
+}
+
+/// Checks that the names of a machine are valid in labels.
+///
+/// # Errors
+/// The first name that is not valid.
+pub fn check_names(request: &HardwareRequest) -> Result<(), InstallError> {
+    let names = [
+        ("TinkerbellMachine", Some(&request.machine.name)),
+        ("namespace", Some(&request.machine.namespace)),
+        ("management cluster", request.management_cluster.as_ref()),
+    ];
+    let invalid = names.into_iter().find_map(|(what, name)| {
+        let name = name.filter(|name| !is_label_value(name))?;
+        Some(InstallError::NameInvalid { what, name: name.clone() })
+    });
+    invalid.map_or(Ok(()), Err)
 }
 
 fn metadata(request: &InstallRequest<'_>) -> Result<Value, InstallError> {

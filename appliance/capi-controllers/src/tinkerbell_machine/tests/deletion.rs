@@ -8,6 +8,7 @@ use objects::Objects as _;
 use serde_json::{Value, json};
 
 use super::World;
+use controllers::runtime::Reconciler as _;
 
 fn bmc() -> Value {
     json!({ "bmcRef": { "kind": "Machine", "name": "bmc1" } })
@@ -131,4 +132,24 @@ async fn an_installation_that_runs_is_stopped_by_the_deletion() {
     world.settle("worker").await.unwrap();
     assert!(world.box_api.names(WORKFLOW).is_empty());
     assert_eq!(world.box_api.names(JOB), ["worker-poweroff"]);
+}
+
+#[tokio::test]
+async fn a_boot_job_that_runs_ends_before_the_machine_is_switched_off() {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    world.provision("worker").await;
+    let owner = json!({ "kind": "Workflow", "name": "worker", "uid": "w" });
+    let metadata = json!({ "name": "boot", "namespace": "default", "ownerReferences": [owner] });
+    world.box_api.put(JOB, json!({ "metadata": metadata }));
+    delete(&world).await;
+    for _ in 0..3 {
+        let key = ObjectKey::new("default", "worker");
+        world.reconciler().reconcile(&key).await.unwrap();
+    }
+    assert_eq!(world.box_api.names(JOB), ["boot"]);
+    let ended = json!({ "conditions": [{ "type": "Completed", "status": "True" }] });
+    world.box_api.put(JOB, json!({ "metadata": metadata, "status": ended }));
+    world.settle("worker").await.unwrap();
+    assert_eq!(world.box_api.names(JOB), ["boot", "worker-poweroff"]);
 }

@@ -4,7 +4,7 @@ use api::bmc::JOB;
 use api::infrastructure::TINKERBELL_MACHINE;
 use api::infrastructure::cluster_api::{CLUSTER, MACHINE};
 use api::meta::ObjectKey;
-use api::tinkerbell::{HARDWARE, WORKFLOW};
+use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use objects::Objects as _;
 use serde_json::{Value, json};
 
@@ -165,4 +165,90 @@ async fn objects_of_another_watch_filter_are_ignored() {
     reconciler.reconcile(&ObjectKey::new("default", "worker")).await.unwrap();
     assert_eq!(world.get("worker")["status"], Value::Null);
     assert_eq!(world.host("nuc1")["metadata"]["labels"], Value::Null);
+}
+
+#[tokio::test]
+async fn the_machine_of_another_box_is_left_alone_even_when_deleted() {
+    let world = provisioned().await;
+    assert_eq!(world.get("worker")["metadata"]["annotations"]["tinbox.dev/box"], "id-1");
+    let host = world.host("nuc1");
+    let before = world.get("worker");
+    let mut other = world.reconciler();
+    other.box_id = "id-2".to_owned();
+    let key = ObjectKey::new("default", "worker");
+    other.reconcile(&key).await.unwrap();
+    assert_eq!(world.get("worker"), before);
+    delete(&world).await;
+    other.reconcile(&key).await.unwrap();
+    let finalizers = &world.get("worker")["metadata"]["finalizers"];
+    assert_eq!(finalizers.as_array().unwrap().len(), 1, "the other box removes no finalizer");
+    assert_untouched(&world, &host);
+}
+
+#[tokio::test]
+async fn a_box_without_hardware_does_not_take_a_machine_from_other_boxes() {
+    let world = World::paired();
+    world.settle("worker").await.unwrap();
+    assert_eq!(world.condition("worker", "Ready").1, "NoHardware");
+    assert_eq!(world.get("worker")["metadata"]["annotations"], Value::Null);
+    // Another box reports the same reason: the message of the first box stays.
+    let before = world.get("worker");
+    let mut other = world.reconciler();
+    (other.box_id, other.box_name) = ("id-2".to_owned(), "box2".to_owned());
+    other.reconcile(&ObjectKey::new("default", "worker")).await.unwrap();
+    assert_eq!(world.get("worker"), before);
+}
+
+#[tokio::test]
+async fn a_workflow_that_was_deleted_is_not_started_again() {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    world.settle("worker").await.unwrap();
+    world.set_workflow("worker", json!({ "state": "RUNNING" }));
+    world.settle("worker").await.unwrap();
+    let key = ObjectKey::new("default", "worker");
+    world.box_api.delete(WORKFLOW, &key).await.unwrap();
+    world.settle("worker").await.unwrap();
+    let (_, reason, message) = world.condition("worker", "Ready");
+    assert_eq!(reason, "WorkflowMissing");
+    assert!(message.contains("tinbox.dev/installation-of"), "{message}");
+    assert!(world.box_api.names(WORKFLOW).is_empty());
+}
+
+#[tokio::test]
+async fn a_template_of_another_owner_installs_nothing() {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    let metadata = json!({ "name": "worker", "namespace": "default" });
+    let template = json!({ "metadata": metadata, "spec": { "data": "name: erase" } });
+    world.box_api.put(TEMPLATE, template);
+    world.settle("worker").await.unwrap();
+    assert_eq!(world.condition("worker", "Ready").1, "NameTaken");
+    assert!(world.box_api.names(WORKFLOW).is_empty());
+}
+
+#[tokio::test]
+async fn a_finalizer_that_was_removed_is_added_again() {
+    let world = provisioned().await;
+    let mut machine = world.get("worker");
+    machine["metadata"]["finalizers"] = json!([]);
+    world.management.put(TINKERBELL_MACHINE, machine);
+    world.settle("worker").await.unwrap();
+    let finalizers = &world.get("worker")["metadata"]["finalizers"];
+    assert_eq!(finalizers.as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_moved_machine_that_is_deleted_at_once_is_released() {
+    let world = provisioned().await;
+    let mut target = World::paired();
+    target.name = Some("target".to_owned());
+    target.box_api = world.box_api.clone();
+    let mut moved = world.get("worker");
+    moved["status"] = json!({});
+    target.management.put(TINKERBELL_MACHINE, moved);
+    delete(&target).await;
+    target.settle("worker").await.unwrap();
+    assert_eq!(target.condition("worker", "Ready").1, "PoweringOff");
+    assert_eq!(target.box_api.names(JOB), ["worker-poweroff"]);
 }

@@ -32,7 +32,7 @@ pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> {
     let copy = || from_copy(&pages, &authority);
     let text = arguments.gitlab.as_ref().map_or_else(copy, |host| from_registry(host, &authority));
     context.printer.line(text.trim_end())?;
-    context.printer.note("to let the box provision machines, pair it then: tinbox capi pair --help");
+    context.printer.note("to provision machines, pair the box: tinbox capi pair --help");
     Ok(())
 }
 
