@@ -74,7 +74,7 @@ impl TinkerbellClusterReconciler {
             Step::Status(status) => {
                 write_status(objects, TINKERBELL_CLUSTER, metadata, status.as_ref()).await
             }
-            Step::Tell { reason, message, warning } => {
+            Step::Record { reason, message, warning } => {
                 objects.record(ObjectEvent {
                     about: TINKERBELL_CLUSTER,
                     namespace: metadata.namespace.clone(),

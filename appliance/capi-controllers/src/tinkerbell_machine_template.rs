@@ -60,7 +60,7 @@ impl TinkerbellMachineTemplateReconciler {
             Step::Status(status) => {
                 write_status(objects, TINKERBELL_MACHINE_TEMPLATE, metadata, status.as_ref()).await
             }
-            Step::Tell { reason, message, warning } => {
+            Step::Record { reason, message, warning } => {
                 objects.record(ObjectEvent {
                     about: TINKERBELL_MACHINE_TEMPLATE,
                     namespace: metadata.namespace.clone(),

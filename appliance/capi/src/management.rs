@@ -66,7 +66,7 @@ impl ManagementClusters {
         loop {
             match self.inputs().await {
                 Ok(inputs) => connections.follow(&self, inputs).await,
-                // The store is away for a moment: the connections stay.
+                // The connections stay until the store can be read again.
                 Err(error) => tracing::warn!(%error, "cannot list the management clusters"),
             }
             tokio::select! {

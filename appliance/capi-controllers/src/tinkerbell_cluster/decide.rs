@@ -26,7 +26,7 @@ pub enum Step {
     /// Writes the status of the object that was read.
     Status(Box<TinkerbellClusterStatus>),
     /// Records an event about the object.
-    Tell {
+    Record {
         /// Reason of the event; its spelling never changes.
         reason: &'static str,
         /// Sentence for a person.
@@ -93,7 +93,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
 /// status.
 fn set_endpoint(endpoint: Endpoint) -> Decision {
     let Endpoint { host, port } = &endpoint;
-    let tell = Step::Tell {
+    let event = Step::Record {
         reason: "EndpointSet",
         message: format!(
             "the endpoint of the control plane is {}, port {port}",
@@ -101,7 +101,7 @@ fn set_endpoint(endpoint: Endpoint) -> Decision {
         ),
         warning: false,
     };
-    let steps = vec![Step::SetEndpoint(endpoint), tell];
+    let steps = vec![Step::SetEndpoint(endpoint), event];
     Decision { steps, requeue: Requeue::After(ENDPOINT_WAIT) }
 }
 
@@ -125,7 +125,7 @@ impl Update<'_> {
                 true => finding.message,
                 false => "controllers change the object again".to_owned(),
             };
-            self.events.push(Step::Tell { reason, message, warning: false });
+            self.events.push(Step::Record { reason, message, warning: false });
         }
     }
 
@@ -162,7 +162,7 @@ impl Update<'_> {
             let is_waiting = finding.reason == ClusterError::ClusterMissing.reason();
             let warning = !finding.is_true && !is_waiting;
             let Finding { reason, message, .. } = finding;
-            self.events.push(Step::Tell { reason, message, warning });
+            self.events.push(Step::Record { reason, message, warning });
         }
     }
 

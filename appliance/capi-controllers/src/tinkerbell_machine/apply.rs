@@ -76,14 +76,14 @@ impl TinkerbellMachineReconciler {
                 let objects = self.view.objects.as_ref();
                 write_status(objects, TINKERBELL_MACHINE, metadata, status.as_ref()).await
             }
-            Step::Tell { reason, message, warning } => {
-                self.tell(metadata, reason, message, warning);
+            Step::Record { reason, message, warning } => {
+                self.record(metadata, reason, message, warning);
                 Ok(())
             }
         }
     }
 
-    fn tell(&self, metadata: &ObjectMeta, reason: &str, message: String, warning: bool) {
+    fn record(&self, metadata: &ObjectMeta, reason: &str, message: String, warning: bool) {
         self.view.objects.record(ObjectEvent {
             about: TINKERBELL_MACHINE,
             namespace: metadata.namespace.clone(),

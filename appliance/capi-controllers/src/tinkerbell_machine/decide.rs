@@ -74,7 +74,7 @@ pub enum Step {
     /// Replaces the status of the TinkerbellMachine.
     Status(Box<TinkerbellMachineStatus>),
     /// Records an Event about the TinkerbellMachine.
-    Tell {
+    Record {
         /// Machine-readable reason of the Event.
         reason: &'static str,
         /// Description of the Event for a person.
@@ -223,7 +223,8 @@ fn claim(observed: &Observed, mut update: StatusUpdate) -> Decision {
     update.put(HARDWARE, true, "HardwareClaimed", &choice.summary);
     update.put(READY, false, "HardwareClaimed", &choice.summary);
     put_hardware(observed, &host, &mut update);
-    let claimed = Step::Tell { reason: "HardwareClaimed", message: choice.summary, warning: false };
+    let claimed =
+        Step::Record { reason: "HardwareClaimed", message: choice.summary, warning: false };
     let steps = vec![Step::Claim(Box::new(host)), claimed];
     Decision { steps, requeue: Some(NEXT) }.with_status(observed, update)
 }
@@ -261,7 +262,7 @@ fn install(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> De
         Step::UserData(plan.user_data),
         Step::Create(TEMPLATE, plan.objects.template),
         Step::Create(WORKFLOW, plan.objects.workflow),
-        Step::Tell { reason: "InstallationStarted", message, warning: false },
+        Step::Record { reason: "InstallationStarted", message, warning: false },
         Step::SetSpec { hardware_name: host.metadata.name.clone(), provider_id: String::new() },
     ];
     Decision { steps, requeue: Some(FOLLOW) }.with_status(observed, update)
@@ -289,7 +290,7 @@ fn follow(
     }
     if is_new && now.reason == "WorkflowFailed" {
         let message = now.message;
-        steps.push(Step::Tell { reason: "InstallationFailed", message, warning: true });
+        steps.push(Step::Record { reason: "InstallationFailed", message, warning: true });
     }
     Decision { steps, requeue: Some(FOLLOW) }.with_status(observed, update)
 }
@@ -315,7 +316,7 @@ fn run(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> Decisi
     };
     if !observed.machine.status.is_provisioned() {
         let message = message.clone();
-        steps.push(Step::Tell { reason: "Provisioned", message, warning: false });
+        steps.push(Step::Record { reason: "Provisioned", message, warning: false });
     }
     update.put(INSTALLED, true, "Installed", &message);
     update.put(READY, true, "Provisioned", &message);
@@ -339,8 +340,8 @@ fn failed(
     }
     update.put(READY, false, reason, message);
     let message = message.to_owned();
-    let tell = Step::Tell { reason: "NotProvisioned", message, warning: true };
-    let steps = is_new.then_some(tell).into_iter().collect();
+    let event = Step::Record { reason: "NotProvisioned", message, warning: true };
+    let steps = is_new.then_some(event).into_iter().collect();
     Decision { steps, requeue: Some(WAIT) }.with_status(observed, update)
 }
 

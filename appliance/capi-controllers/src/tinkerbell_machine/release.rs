@@ -39,7 +39,7 @@ pub fn job_name(machine: &str) -> String {
 pub fn decide(observed: &Observed, update: StatusUpdate) -> Decision {
     let Some(host) = &observed.host else {
         let message = "no Hardware belongs to the machine";
-        return Decision { steps: vec![tell(message), Step::RemoveFinalizer], requeue: None };
+        return Decision { steps: vec![record(message), Step::RemoveFinalizer], requeue: None };
     };
     match power_off(observed, host, update) {
         Ok(()) => done(observed, host),
@@ -125,13 +125,13 @@ fn done(observed: &Observed, host: &Hardware) -> Decision {
         let name = job_name(&observed.machine.metadata.name);
         steps.push(Step::Delete(JOB, ObjectKey::new(&host.metadata.namespace, name)));
     }
-    steps.push(tell(&format!("the Hardware {} is free", host.key())));
+    steps.push(record(&format!("the Hardware {} is free", host.key())));
     steps.push(Step::RemoveFinalizer);
     Decision { steps, requeue: None }
 }
 
-fn tell(message: &str) -> Step {
-    Step::Tell { reason: "HardwareReleased", message: message.to_owned(), warning: false }
+fn record(message: &str) -> Step {
+    Step::Record { reason: "HardwareReleased", message: message.to_owned(), warning: false }
 }
 
 fn job(observed: &Observed, key: &ObjectKey, bmc: &str) -> Value {

@@ -21,7 +21,7 @@ pub enum Step {
     /// Writes the status of the object that was read.
     Status(Box<TinkerbellMachineTemplateStatus>),
     /// Records an event about the object.
-    Tell {
+    Record {
         /// Reason of the event; its spelling never changes.
         reason: &'static str,
         /// Sentence for a person.
@@ -62,7 +62,7 @@ pub fn decide(observed: Observed, now: Timestamp) -> Decision {
         steps.push(Step::Status(Box::new(status)));
         if is_news {
             let Finding { reason, message, is_true, .. } = finding;
-            steps.push(Step::Tell { reason, message, warning: !is_true });
+            steps.push(Step::Record { reason, message, warning: !is_true });
         }
     }
     Decision { steps, requeue }

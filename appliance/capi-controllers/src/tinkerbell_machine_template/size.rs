@@ -64,7 +64,7 @@ impl MachineSize {
         let Inventory { memory: modules } = annotation(host, INVENTORY);
         let threads = cpu.total_threads.or(cpu.total_cores).filter(|number| *number > 0);
         // The size of the modules is exact, but includes memory that the firmware reserves. The
-        // usable size is rounded to a whole unit. The smaller of both promises less.
+        // usable size is rounded to a whole unit. The smaller size is correct in more cases.
         let installed: u64 = modules.iter().fold(0, |sum, it| sum.saturating_add(it.bytes));
         let usable = memory.usable.or(memory.total).and_then(|text| bytes(&text));
         let sizes = [(installed > 0).then_some(installed), usable];

@@ -16,7 +16,7 @@ const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 const LIFETIME_MIN: Duration = Duration::from_secs(600);
 
 /// Claims of a ServiceAccount's token (JWT, RFC 7519), read without a check of its signature: the
-/// API server checks it, the box only wants to know when the token ends.
+/// API server checks the token, and the box only reads its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenClaims {
     /// Namespace and name of the ServiceAccount.
@@ -55,7 +55,7 @@ impl TokenClaims {
     }
 
     /// Returns true if it is time for the next token: half of the lifetime is over. The other half
-    /// is left for retries, and for a management cluster that is away.
+    /// is left for retries during an outage of the management cluster.
     pub fn is_due(&self, now: Timestamp) -> bool {
         let half = SignedDuration::try_from(self.lifetime() / 2).unwrap_or_default();
         now >= self.issued.saturating_add(half).unwrap_or(Timestamp::MAX)

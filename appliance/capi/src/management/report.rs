@@ -1,4 +1,4 @@
-//! Status of a ManagementCluster: what the box sees, why, and what a person can do. Pure functions.
+//! Status of a ManagementCluster: state of the connection, cause, and correction. Pure functions.
 
 use api::management_cluster::{CONNECTED, ManagementClusterStatus, VERSION_SKEW};
 use api::meta::{Condition, Resource};

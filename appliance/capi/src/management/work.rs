@@ -30,8 +30,8 @@ pub type ChangedObject = Arc<dyn Fn(Resource, ObjectKey, Option<&Value>) + Send 
 /// Work on one management cluster.
 pub struct StartedWork {
     /// Function that is called after each change of an object, and after each complete list for all
-    /// objects and for those that vanished, which are `None`. It must not block. An object that
-    /// vanished is a reason to look, never a reason to erase a machine.
+    /// objects and for those that vanished, which are `None`. The function must not block. No
+    /// machine may be erased because an object vanished.
     pub changed: ChangedObject,
     /// Future that does the work. It is dropped when the connection ends, and must not end earlier.
     pub run: Pin<Box<dyn Future<Output = ()> + Send>>,

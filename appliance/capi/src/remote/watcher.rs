@@ -77,7 +77,7 @@ impl Watcher {
     /// Lists and watches until `shutdown`. Calls `changed` after each change of an object, and
     /// after each list for all objects and for those that vanished; the copy is already new then.
     ///
-    /// An object that vanished is a reason to look, never a reason to erase a machine.
+    /// No machine may be erased because an object vanished.
     pub async fn run(mut self, changed: impl Fn(ObjectKey) + Send, shutdown: CancellationToken) {
         let work = async {
             loop {
