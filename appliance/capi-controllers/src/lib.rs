@@ -9,6 +9,7 @@
 //! [`tinkerbell_cluster::TinkerbellClusterReconciler`] or
 //! [`tinkerbell_machine_template::TinkerbellMachineTemplateReconciler`].
 
+mod conditions;
 mod management_view;
 pub mod signals;
 pub mod tinkerbell_cluster;

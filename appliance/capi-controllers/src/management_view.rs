@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use api::core::ObjectEvent;
 use api::infrastructure::Contract;
 use api::infrastructure::cluster_api::WATCH_FILTER;
-use api::meta::ObjectMeta;
+use api::meta::{ObjectMeta, Resource};
+use jiff::Timestamp;
 use objects::Objects;
 
 /// API with the Cluster API objects of one management cluster, or of the box.
@@ -20,7 +22,34 @@ pub struct ManagementView {
     pub watch_filter: Option<String>,
 }
 
+/// Event about an object of a management cluster.
+pub struct ViewEvent {
+    /// Machine-readable reason of the Event; its spelling never changes.
+    pub reason: &'static str,
+    /// Description of the Event for a person.
+    pub message: String,
+    /// True for an Event of type `Warning`.
+    pub warning: bool,
+    /// Time of the Event.
+    pub at: Timestamp,
+}
+
 impl ManagementView {
+    /// Records an Event about the object `metadata` of kind `about`.
+    pub fn record(&self, about: Resource, metadata: &ObjectMeta, event: ViewEvent) {
+        self.objects.record(ObjectEvent {
+            about,
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
+            uid: metadata.uid.clone(),
+            reason: event.reason.to_owned(),
+            message: event.message,
+            warning: event.warning,
+            component: format!("{}-controller", about.kind.to_lowercase()),
+            at: event.at,
+        });
+    }
+
     /// Returns true for an object that the box must serve.
     pub fn served(&self, metadata: &ObjectMeta) -> bool {
         let label = metadata.labels.get(WATCH_FILTER);

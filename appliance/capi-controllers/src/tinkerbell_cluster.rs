@@ -5,7 +5,6 @@
 //! endpoint and names of failure domains, and the box reserves neither. TinkerbellMachines release
 //! their Hardware themselves.
 
-pub(crate) mod conditions;
 mod decide;
 mod domains;
 mod endpoint;
@@ -16,7 +15,6 @@ pub(crate) mod owner;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use api::core::ObjectEvent;
 use api::infrastructure::{Endpoint, TINKERBELL_CLUSTER};
 use api::meta::ObjectKey;
 use objects::{ObjectError, Objects, write_status};
@@ -24,6 +22,7 @@ use serde_json::json;
 use stdx::Clock;
 
 use crate::ManagementView;
+use crate::management_view::ViewEvent;
 use controllers::runtime::{Reconciled, Reconciler};
 use decide::Step;
 use observe::Observed;
@@ -75,17 +74,8 @@ impl TinkerbellClusterReconciler {
                 write_status(objects, TINKERBELL_CLUSTER, metadata, status.as_ref()).await
             }
             Step::Record { reason, message, warning } => {
-                objects.record(ObjectEvent {
-                    about: TINKERBELL_CLUSTER,
-                    namespace: metadata.namespace.clone(),
-                    name: metadata.name.clone(),
-                    uid: metadata.uid.clone(),
-                    reason: reason.to_owned(),
-                    message,
-                    warning,
-                    component: "tinkerbellcluster-controller".to_owned(),
-                    at: self.clock.now(),
-                });
+                let event = ViewEvent { reason, message, warning, at: self.clock.now() };
+                self.view.record(TINKERBELL_CLUSTER, metadata, event);
                 Ok(())
             }
         }

@@ -13,13 +13,13 @@ mod size;
 
 use std::sync::Arc;
 
-use api::core::ObjectEvent;
 use api::infrastructure::TINKERBELL_MACHINE_TEMPLATE;
 use api::meta::{ObjectKey, ObjectMeta};
 use objects::{ObjectError, Objects, write_status};
 use stdx::Clock;
 
 use crate::ManagementView;
+use crate::management_view::ViewEvent;
 use controllers::runtime::{Reconciled, Reconciler};
 use decide::Step;
 
@@ -61,17 +61,8 @@ impl TinkerbellMachineTemplateReconciler {
                 write_status(objects, TINKERBELL_MACHINE_TEMPLATE, metadata, status.as_ref()).await
             }
             Step::Record { reason, message, warning } => {
-                objects.record(ObjectEvent {
-                    about: TINKERBELL_MACHINE_TEMPLATE,
-                    namespace: metadata.namespace.clone(),
-                    name: metadata.name.clone(),
-                    uid: metadata.uid.clone(),
-                    reason: reason.to_owned(),
-                    message,
-                    warning,
-                    component: "tinkerbellmachinetemplate-controller".to_owned(),
-                    at: self.clock.now(),
-                });
+                let event = ViewEvent { reason, message, warning, at: self.clock.now() };
+                self.view.record(TINKERBELL_MACHINE_TEMPLATE, metadata, event);
                 Ok(())
             }
         }

@@ -2,7 +2,7 @@
 //! [`Watcher`] for each kind that signals them.
 //!
 //! Never: a missing object is concluded from a missing connection, missing rights, or a response
-//! that is not of the API server. A program or file that a kubeconfig names is never used.
+//! that another server wrote. A program or file that a kubeconfig names is never used.
 
 mod connection;
 mod event_writer;
@@ -79,7 +79,7 @@ impl RemoteObjects {
     ) -> Result<Value, ObjectError> {
         let subject = Subject::object(resource, &list::key(&object));
         let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
-        // The API server replaces some built-in kinds without a check if there is no version.
+        // Without a version, the API server replaces some built-in kinds unconditionally.
         if revision.is_none_or(str::is_empty) {
             return Err(ObjectError::Invalid(format!("{subject} has no resource version")));
         }

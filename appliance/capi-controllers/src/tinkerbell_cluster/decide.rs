@@ -5,10 +5,10 @@ use std::time::Duration;
 use api::infrastructure::{Endpoint, FailureDomains, TinkerbellClusterStatus};
 use jiff::Timestamp;
 
-use super::conditions::{Finding, Moment, PAUSED, READY, find};
 use super::error::ClusterError;
 use super::observe::Observed;
 use super::{domains, endpoint};
+use crate::conditions::{DecisionTime, Finding, PAUSED, READY, find};
 use controllers::runtime::Requeue;
 
 /// Interval at which changes of the Hardware, which send no signal, reach the failure domains.
@@ -50,7 +50,7 @@ struct Update<'a> {
     observed: &'a Observed,
     status: TinkerbellClusterStatus,
     events: Vec<Step>,
-    moment: Moment,
+    moment: DecisionTime,
 }
 
 /// Returns the next steps for a TinkerbellCluster.
@@ -64,7 +64,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         observed,
         status: observed.cluster.status.clone(),
         events: Vec::new(),
-        moment: Moment { generation: metadata.generation, now },
+        moment: DecisionTime { generation: metadata.generation, now },
     };
     if observed.is_paused() {
         update.pause(true);

@@ -1,6 +1,5 @@
 //! Execution of the steps of a decision.
 
-use api::core::ObjectEvent;
 use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT, TINKERBELL_MACHINE};
 use api::meta::{ObjectKey, ObjectMeta, Resource};
 use api::tinkerbell::HARDWARE;
@@ -11,6 +10,7 @@ use super::TinkerbellMachineReconciler;
 use super::decide::{BOX, FINALIZER, STARTED, Step};
 use super::install::workflow::MANAGEMENT_CLUSTER;
 use super::observe::Observed;
+use crate::management_view::ViewEvent;
 use controllers::enrollment::PROVISIONED;
 
 impl TinkerbellMachineReconciler {
@@ -77,24 +77,11 @@ impl TinkerbellMachineReconciler {
                 write_status(objects, TINKERBELL_MACHINE, metadata, status.as_ref()).await
             }
             Step::Record { reason, message, warning } => {
-                self.record(metadata, reason, message, warning);
+                let event = ViewEvent { reason, message, warning, at: self.clock.now() };
+                self.view.record(TINKERBELL_MACHINE, metadata, event);
                 Ok(())
             }
         }
-    }
-
-    fn record(&self, metadata: &ObjectMeta, reason: &str, message: String, warning: bool) {
-        self.view.objects.record(ObjectEvent {
-            about: TINKERBELL_MACHINE,
-            namespace: metadata.namespace.clone(),
-            name: metadata.name.clone(),
-            uid: metadata.uid.clone(),
-            reason: reason.to_owned(),
-            message,
-            warning,
-            component: "tinkerbellmachine-controller".to_owned(),
-            at: self.clock.now(),
-        });
     }
 
     /// Changes the Hardware of the machine, on condition that it was not changed since the read.

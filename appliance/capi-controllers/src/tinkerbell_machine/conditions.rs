@@ -3,16 +3,13 @@
 use std::net::IpAddr;
 
 use api::infrastructure::{MachineAddress, TinkerbellMachineStatus};
-use api::meta::Condition;
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
 
 use super::observe::Observed;
+use crate::conditions::{DecisionTime, Finding, find};
+pub use crate::conditions::{PAUSED, READY};
 
-/// Condition that sums up all others.
-pub const READY: &str = "Ready";
-/// Condition of an object that controllers must not change.
-pub const PAUSED: &str = "Paused";
 /// Condition that the machine owns a Hardware.
 pub const HARDWARE: &str = "HardwareClaimed";
 /// Condition that the bootstrap data exist.
@@ -41,27 +38,20 @@ impl StatusUpdate {
     }
 
     /// Sets a condition to `True` or `False`.
-    pub fn put(&mut self, kind: &str, is_true: bool, reason: &str, message: &str) {
-        let condition = Condition {
-            kind: kind.to_owned(),
-            status: if is_true { "True" } else { "False" }.to_owned(),
-            observed_generation: self.generation,
-            last_transition_time: None,
-            reason: reason.to_owned(),
-            message: message.to_owned(),
-        };
-        condition.put(&mut self.status.conditions, self.now);
+    pub fn put(&mut self, kind: &'static str, is_true: bool, reason: &'static str, message: &str) {
+        let finding = Finding { kind, is_true, reason, message: message.to_owned() };
+        let moment = DecisionTime { generation: self.generation, now: self.now };
+        finding.put(&mut self.status.conditions, moment);
     }
 
     /// Returns true if the condition `kind` is `True`.
     pub fn is_true(&self, kind: &str) -> bool {
-        self.status.conditions.iter().any(|it| it.kind == kind && it.status == "True")
+        find(&self.status.conditions, kind).is_some_and(|it| it.status == "True")
     }
 
     /// Returns the reason of the condition `kind`; empty without the condition.
     pub fn reason(&self, kind: &str) -> &str {
-        let found = self.status.conditions.iter().find(|it| it.kind == kind);
-        found.map_or("", |it| &it.reason)
+        find(&self.status.conditions, kind).map_or("", |it| &it.reason)
     }
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::box_hardware;
 use super::observe::Observed;
-use crate::tinkerbell_cluster::conditions::{Finding, Moment, READY};
+use crate::conditions::{DecisionTime, Finding, READY};
 use controllers::runtime::Requeue;
 
 /// Interval at which changes of the Hardware, which send no signal, reach the status.
@@ -51,7 +51,7 @@ pub fn decide(observed: Observed, now: Timestamp) -> Decision {
     if observed.is_paused() {
         return Decision { steps: Vec::new(), requeue };
     }
-    let moment = Moment { generation: metadata.generation, now };
+    let moment = DecisionTime { generation: metadata.generation, now };
     let Observed { template, hosts, box_name, .. } = observed;
     let mut status = template.status.clone();
     box_hardware::put(&mut status, box_hardware::own(&template, hosts, &box_name));
@@ -69,7 +69,7 @@ pub fn decide(observed: Observed, now: Timestamp) -> Decision {
 }
 
 /// Returns the state of the condition `Ready`, which depends only on the fields of the status, so
-/// that all boxes write the same.
+/// that every box writes an equal condition.
 fn ready(status: &TinkerbellMachineTemplateStatus) -> Finding {
     let matching = status.matching_hardware.unwrap_or_default();
     let free = status.free_hardware.unwrap_or_default();

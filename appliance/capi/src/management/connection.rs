@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use api::infrastructure::TINKERBELL_MACHINE;
+use api::infrastructure::cluster_api::WATCH_FILTER;
 use api::management_cluster::ManagementClusterSpec;
 use api::meta::{ObjectKey, Resource};
 use objects::Objects;
@@ -27,16 +29,12 @@ use crate::remote::{
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which the served versions are read again.
 const DISCOVERY_INTERVAL: Duration = Duration::from_secs(600);
-/// The same interval while a kind is not served, as during an upgrade of Cluster API.
+/// Interval of the next read while a kind is not served, as during an upgrade of Cluster API.
 const MISSING_INTERVAL: Duration = Duration::from_secs(15);
 /// Wait after the first failed attempt to read the served versions.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 /// Maximum wait: the box notices within half a minute that the provider was installed.
 const RETRY_MAX: Duration = Duration::from_secs(30);
-/// Label of objects that one controller of several serves.
-const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
-/// API group of the kinds with this label; Clusters and Machines do not need it.
-const FILTERED_GROUP: &str = "infrastructure.cluster.x-k8s.io";
 
 /// All that a connection depends on.
 #[derive(Clone)]
@@ -269,7 +267,8 @@ impl Opened {
 }
 
 fn scope(spec: &ManagementClusterSpec, resource: Resource) -> Scope {
-    let filter = spec.watch_filter.as_ref().filter(|_| resource.group == FILTERED_GROUP);
+    // Clusters and Machines of Cluster API do not need the label.
+    let filter = spec.watch_filter.as_ref().filter(|_| resource.group == TINKERBELL_MACHINE.group);
     Scope {
         resource,
         namespace: spec.namespace.clone().unwrap_or_default(),

@@ -248,8 +248,8 @@ impl Watcher {
     }
 }
 
-/// Shortens a wait by up to a half, so that the boxes of a management cluster do not reconnect in
-/// the same moment.
+/// Shortens a wait by up to a half, so that the boxes of a management cluster do not reconnect at
+/// one time.
 fn jittered(wait: Duration, random: u16) -> Duration {
     wait - wait / 2 * u32::from(random) / u32::from(u16::MAX)
 }

@@ -23,7 +23,7 @@ pub struct Finding {
 
 /// Generation of the object that was read, and the time of a decision about the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct DecisionTime {
     /// Value of `metadata.generation` of the object that was read.
     pub generation: i64,
     /// Time at which the decision was made.
@@ -33,7 +33,7 @@ pub struct Moment {
 impl Finding {
     /// Puts the condition into the list. Returns true if the status or the reason changed, which is
     /// worth an event.
-    pub fn put(&self, conditions: &mut Vec<Condition>, moment: Moment) -> bool {
+    pub fn put(&self, conditions: &mut Vec<Condition>, moment: DecisionTime) -> bool {
         let status = if self.is_true { "True" } else { "False" };
         let is_same = |old: &&Condition| old.status == status && old.reason == self.reason;
         let is_news = find(conditions, self.kind).filter(is_same).is_none();
