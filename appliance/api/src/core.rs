@@ -14,6 +14,9 @@ pub const SECRET: Resource =
 /// Resource of the kind Event (`v1`).
 pub const EVENT: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
 
+/// Resource of the kind Namespace (`v1`).
+pub const NAMESPACE: Resource =
+    Resource { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
 /// Resource of the kind ServiceAccount (`v1`).
 pub const SERVICE_ACCOUNT: Resource =
     Resource { group: "", version: "v1", kind: "ServiceAccount", plural: "serviceaccounts" };

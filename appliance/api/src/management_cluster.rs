@@ -61,6 +61,10 @@ pub struct SecretName {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ManagementClusterStatus {
+    /// Unique ID of the management cluster: the UID of its namespace `kube-system`. Written once;
+    /// a kubeconfig that leads to another cluster is not used.
+    #[serde(rename = "clusterUID", skip_serializing_if = "Option::is_none")]
+    pub cluster_uid: Option<String>,
     /// Conditions [`CONNECTED`] and [`VERSION_SKEW`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -106,6 +110,7 @@ mod tests {
                 "suspend": true,
             },
             "status": {
+                "clusterUID": "0b5e1c3a-4a55-4c27-9d1b-0c6f0f3a5d11",
                 "conditions": [{
                     "type": "Connected", "status": "True", "reason": "Connected",
                     "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",

@@ -14,6 +14,9 @@ pub const LABEL: &str = "infrastructure-tinbox";
 const NAMESPACE: &str = "tinbox-system";
 /// Name of the ClusterRole with the rights of the controllers in the box.
 pub const CONTROLLERS_ROLE: &str = "tinbox-system-controllers";
+/// Namespace whose UID is the unique ID of a management cluster. Kubernetes has no other ID of a
+/// cluster; the API server creates this namespace, and forbids its deletion.
+pub const CLUSTER_ID_NAMESPACE: &str = "kube-system";
 /// API group of the provider's kinds.
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 const DEFINITIONS: [&str; 4] = [
@@ -137,7 +140,12 @@ fn controller_rules(kinds: &[String]) -> Vec<Value> {
         on("apiextensions.k8s.io", &["customresourcedefinitions"], &READ),
         // Bootstrap data of a machine.
         on("", &["secrets"], &["get"]),
-        on("", &["namespaces"], &["get"]),
+        json!({
+            "apiGroups": [""],
+            "resources": ["namespaces"],
+            "resourceNames": [CLUSTER_ID_NAMESPACE],
+            "verbs": ["get"],
+        }),
         on("", &["events"], &["create", "patch"]),
         on("events.k8s.io", &["events"], &["create", "patch"]),
         on("coordination.k8s.io", &["leases"], &["create", "get", "patch", "update"]),

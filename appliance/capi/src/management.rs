@@ -4,6 +4,7 @@
 //! and the controllers, and changes no machine. A connection that fails is kept and retried,
 //! however long the outage lasts.
 
+mod admission;
 mod connection;
 mod credential;
 mod discovery;
@@ -24,6 +25,7 @@ use stdx::{Clock, Secret};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::admission::Admission;
 use self::connection::{Connection, Input};
 
 pub use self::credential::TokenClaims;
@@ -57,6 +59,7 @@ struct Running {
 struct Connections {
     running: BTreeMap<ObjectKey, Running>,
     tasks: JoinSet<ObjectKey>,
+    admission: Arc<Admission>,
 }
 
 impl ManagementClusters {
@@ -139,6 +142,7 @@ impl Connections {
                 objects: Arc::clone(&clusters.objects),
                 clock: Arc::clone(&clusters.clock),
                 work: Arc::clone(&clusters.work),
+                admission: Arc::clone(&self.admission),
             };
             let (ended, running) = (key.clone(), connection.run(stop.clone()));
             self.tasks.spawn(async move {

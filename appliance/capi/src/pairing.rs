@@ -9,7 +9,7 @@ mod identity;
 
 use std::time::Duration;
 
-use api::core::{CLUSTER_ROLE_BINDING, SECRET, SERVICE_ACCOUNT};
+use api::core::{CLUSTER_ROLE_BINDING, NAMESPACE, SECRET, SERVICE_ACCOUNT};
 use api::management_cluster::{KUBECONFIG_KEY, MANAGEMENT_CLUSTER, ManagementCluster};
 use api::meta::{ObjectKey, Resource};
 use base64::Engine as _;
@@ -33,9 +33,6 @@ const ROLE: Resource = Resource { kind: "Role", plural: "roles", ..CLUSTER_ROLE_
 /// Kind RoleBinding, in the version of ClusterRoleBindings.
 const ROLE_BINDING: Resource =
     Resource { kind: "RoleBinding", plural: "rolebindings", ..CLUSTER_ROLE_BINDING };
-/// Kind Namespace of the core group.
-const NAMESPACE: Resource =
-    Resource { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
 
 /// Creates or updates the identity in the management cluster of `admin`, and returns a kubeconfig
 /// of the box. `server` is the URL by which the box reaches the API server, if it is another one

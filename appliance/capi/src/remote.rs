@@ -220,4 +220,4 @@ impl Objects for RemoteObjects {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,5 +1,6 @@
 //! Connection to one management cluster: versions, watchers, work, renewal of the token, status.
 
+mod id_check;
 mod renewal;
 
 use std::convert::Infallible;
@@ -10,13 +11,16 @@ use api::infrastructure::TINKERBELL_MACHINE;
 use api::infrastructure::cluster_api::WATCH_FILTER;
 use api::management_cluster::ManagementClusterSpec;
 use api::meta::{ObjectKey, Resource};
-use objects::Objects;
+use jiff::Timestamp;
+use objects::{ObjectError, Objects};
 use stdx::{Backoff, Clock, Secret};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::id_check::IdCheck;
 use self::renewal::Renewal;
+use super::admission::{Admission, Refusal};
 use super::discovery::{Discovery, discover};
 use super::report::{Observation, Phase};
 use super::status_writer::StatusWriter;
@@ -76,6 +80,8 @@ pub struct Connection {
     pub clock: Arc<dyn Clock>,
     /// Work on the objects.
     pub work: Arc<dyn Work>,
+    /// Admission of the clusters of all connections.
+    pub admission: Arc<Admission>,
 }
 
 /// Parts of an open connection.
@@ -153,22 +159,36 @@ impl Connection {
         }
     }
 
-    /// Reads the served versions; repeats until the box can work with them.
+    /// Reads ID and served versions; repeats until the box can work with them.
     async fn discover(&self, opened: &mut Opened, writer: &mut StatusWriter) -> Discovery {
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
         loop {
-            let error = match discover(&opened.remote).await {
-                Ok(discovery) => return discovery,
-                Err(error) => error,
+            let phase = match discover(&opened.remote).await {
+                Ok(discovery) => match self.admit(&discovery).await {
+                    Ok(None) => return discovery,
+                    Ok(Some(refusal)) => Some(Phase::Refused(refusal)),
+                    Err(error) => {
+                        tracing::warn!(cluster = %self.key, %error, "cannot admit the cluster");
+                        None
+                    }
+                },
+                Err(error) => Some(Phase::Blocked(error)),
             };
-            tracing::debug!(cluster = %self.key, ?error, "the management cluster is not ready");
+            tracing::debug!(cluster = %self.key, ?phase, "the management cluster is not ready");
             opened.renewal.step(&opened.remote, self.objects.as_ref(), self.clock.now()).await;
-            writer.write(&opened.seen(None, None, Phase::Blocked(error))).await;
+            if let Some(phase) = phase {
+                writer.write(&opened.seen(None, None, phase)).await;
+            }
             tokio::time::sleep(backoff.next_wait()).await;
         }
     }
 
-    /// Watches and works until the contract changes.
+    async fn admit(&self, discovery: &Discovery) -> Result<Option<Refusal>, ObjectError> {
+        let (objects, uid) = (self.objects.as_ref(), &self.input.uid);
+        self.admission.admit(objects, &self.key, uid, &discovery.cluster_uid).await
+    }
+
+    /// Watches and works until the cluster or its contract changes.
     async fn serve(
         &self,
         opened: &mut Opened,
@@ -178,6 +198,7 @@ impl Connection {
     ) {
         let watched = self.start(&opened.remote, &discovery, tasks);
         let (mut discovered, mut contact) = (Instant::now(), Some(self.clock.now()));
+        let mut id_check = IdCheck::default();
         loop {
             tokio::select! {
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
@@ -201,10 +222,13 @@ impl Connection {
             if discovered.elapsed() >= interval {
                 discovered = Instant::now();
                 match discover(&opened.remote).await {
-                    Ok(new) if new.contract != discovery.contract => return,
+                    Ok(new) if !new.is_same_work(&discovery) => return,
                     Ok(new) => discovery = new,
                     Err(error) => tracing::debug!(cluster = %self.key, ?error, "no discovery"),
                 }
+            }
+            if id_check.finds_another(&opened.remote, &discovery.cluster_uid, &states).await {
+                return;
             }
             if states.iter().any(|(_, state)| state.connected_since.is_some()) {
                 contact = Some(self.clock.now());
@@ -224,6 +248,7 @@ impl Connection {
         let spec = &self.input.spec;
         let StartedWork { changed, run } = self.work.start(PairedCluster {
             key: self.key.clone(),
+            cluster_uid: discovery.cluster_uid.clone(),
             objects: Arc::new(remote.clone()),
             contract: discovery.contract,
             namespace: spec.namespace.clone(),
@@ -252,7 +277,7 @@ impl Opened {
     fn seen(
         &self,
         discovery: Option<&Discovery>,
-        contact: Option<jiff::Timestamp>,
+        contact: Option<Timestamp>,
         phase: Phase,
     ) -> Observation {
         Observation {

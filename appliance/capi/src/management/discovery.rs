@@ -1,5 +1,6 @@
 //! Versions that a management cluster serves: Kubernetes, Cluster API and the provider's kinds.
 
+use api::core::NAMESPACE;
 use api::infrastructure::cluster_api::{CLUSTER, CLUSTER_V1BETA2, MACHINE, MACHINE_V1BETA2};
 use api::infrastructure::{
     Contract, TINKERBELL_CLUSTER, TINKERBELL_MACHINE, TINKERBELL_MACHINE_TEMPLATE,
@@ -10,7 +11,7 @@ use serde_json::Value;
 use stdx::Hint as _;
 
 use super::skew::{self, Skew};
-use crate::components;
+use crate::components::{self, CLUSTER_ID_NAMESPACE};
 use crate::remote::{Cause, RemoteObjects};
 
 /// Kind CustomResourceDefinition, in the version that Cluster API needs.
@@ -27,6 +28,8 @@ const PROVIDER: [Resource; 3] =
 /// Versions of a management cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
+    /// Unique ID of the management cluster: the UID of its namespace `kube-system`.
+    pub cluster_uid: String,
     /// Kubernetes version, such as `v1.35.0`.
     pub version: String,
     /// Newest contract of Cluster API that is served.
@@ -41,6 +44,8 @@ pub struct Discovery {
 pub enum DiscoveryError {
     /// The management cluster cannot be read.
     Api(ObjectError),
+    /// The box has no right to read the unique ID of the management cluster.
+    NoRightToId(ObjectError),
     /// Cluster API is not installed.
     NoClusterApi,
     /// The provider is not installed.
@@ -56,6 +61,11 @@ impl From<ObjectError> for DiscoveryError {
 }
 
 impl Discovery {
+    /// Returns true if watchers and work of `other` need not be started again.
+    pub fn is_same_work(&self, other: &Self) -> bool {
+        self.cluster_uid == other.cluster_uid && self.contract == other.contract
+    }
+
     /// Returns the kinds to watch.
     pub fn kinds(&self) -> Vec<Resource> {
         let core = match self.contract {
@@ -83,8 +93,28 @@ pub async fn discover(remote: &RemoteObjects) -> Result<Discovery, DiscoveryErro
     if !PROVIDER.iter().all(|kind| has_kind(&kinds, *kind)) {
         return Err(other_versions(remote, &served).await?);
     }
+    let cluster_uid = cluster_uid(remote).await?;
     let skew = skew(remote).await?;
-    Ok(Discovery { version, contract, skew })
+    Ok(Discovery { cluster_uid, version, contract, skew })
+}
+
+/// Reads the unique ID of a management cluster.
+///
+/// # Errors
+/// The namespace `kube-system` cannot be read.
+pub async fn cluster_uid(remote: &RemoteObjects) -> Result<String, DiscoveryError> {
+    let key = ObjectKey::new("", CLUSTER_ID_NAMESPACE);
+    let namespace = match remote.get(NAMESPACE, &key).await {
+        Ok(namespace) => namespace,
+        Err(error) if Cause::of(error.hint()) == Cause::Rights => {
+            return Err(DiscoveryError::NoRightToId(error));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match namespace["metadata"]["uid"].as_str() {
+        Some(uid) if !uid.is_empty() => Ok(uid.to_owned()),
+        _ => Err(ObjectError::Internal(format!("Namespace {key} has no metadata.uid")).into()),
+    }
 }
 
 /// Returns the versions of a group, as far as an APIGroupList has them.
@@ -152,7 +182,8 @@ mod tests {
     use api::infrastructure::Contract;
     use serde_json::{Value, json};
 
-    use super::{Discovery, contract, versions};
+    use super::{Discovery, DiscoveryError, cluster_uid, contract, versions};
+    use crate::remote::tests::{json_reply, remote, status};
 
     fn groups(core: &[&str]) -> Value {
         let versions: Vec<Value> = core.iter().map(|name| json!({ "version": name })).collect();
@@ -177,11 +208,32 @@ mod tests {
         assert_eq!(versions(&groups(&[]), "apps"), ["v1"]);
     }
 
+    #[tokio::test]
+    async fn the_id_of_a_cluster_is_that_of_a_namespace_which_each_cluster_has() {
+        let read = async |code: u16, body: Value| {
+            let (remote, _events) = remote(move |sent| {
+                assert_eq!(sent.target, "/api/v1/namespaces/kube-system");
+                json_reply(code, &body)
+            });
+            cluster_uid(&remote).await
+        };
+        let namespace = |uid: &str| json!({ "metadata": { "name": "kube-system", "uid": uid } });
+        assert_eq!(read(200, namespace("0b5e")).await, Ok("0b5e".to_owned()));
+        assert!(matches!(read(200, namespace("")).await, Err(DiscoveryError::Api(_))));
+        let forbidden = read(403, status(403, "Forbidden")).await;
+        assert!(matches!(forbidden, Err(DiscoveryError::NoRightToId(_))));
+    }
+
     #[test]
     fn the_kinds_of_cluster_api_have_the_version_of_the_contract() {
         for (contract, version) in [(Contract::V1beta1, "v1beta1"), (Contract::V1beta2, "v1beta2")]
         {
-            let discovery = Discovery { version: String::new(), contract, skew: None };
+            let discovery = Discovery {
+                cluster_uid: String::new(),
+                version: String::new(),
+                contract,
+                skew: None,
+            };
             let kinds = discovery.kinds();
             assert_eq!(kinds.len(), 5);
             let core = kinds.iter().filter(|kind| kind.group == "cluster.x-k8s.io");

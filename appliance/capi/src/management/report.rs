@@ -7,8 +7,10 @@ use objects::ObjectError;
 use stdx::{Hint as _, chain};
 
 use super::CLUSTERS_MAX;
+use super::admission::Refusal;
 use super::discovery::{Discovery, DiscoveryError};
 use super::skew::{self, Skew};
+use crate::components::CLUSTER_ID_NAMESPACE;
 use crate::remote::{Cause, KubeconfigError, WatchState};
 
 const INSTALL: &str =
@@ -49,6 +51,8 @@ pub enum Phase {
     BadKubeconfig(KubeconfigError),
     /// The kinds cannot be watched.
     Blocked(DiscoveryError),
+    /// The kubeconfig leads to a cluster that this ManagementCluster must not serve.
+    Refused(Refusal),
     /// Each kind is watched.
     Watching(Vec<(Resource, WatchState)>),
 }
@@ -126,6 +130,21 @@ fn verdict(seen: &Observation) -> Verdict {
             no("KubeconfigInvalid", advise(&error.to_string(), hint))
         }
         Phase::Blocked(error) => blocked(error),
+        Phase::Refused(Refusal::OtherCluster { own, found }) => no(
+            "ClusterChanged",
+            format!(
+                "the kubeconfig leads to the cluster {found}, but the box was paired with the \
+                 cluster {own}; the box changes no machine: correct the kubeconfig, or, to serve \
+                 the other cluster, unpair and pair again: tinbox capi unpair, tinbox capi pair"
+            ),
+        ),
+        Phase::Refused(Refusal::Duplicate { first }) => no(
+            "AlreadyPaired",
+            format!(
+                "the ManagementCluster {first} leads to the same cluster; unpair one of the two: \
+                 tinbox capi unpair"
+            ),
+        ),
         Phase::Watching(kinds) => watching(kinds, seen.renewal_error.as_deref()),
     }
 }
@@ -135,6 +154,16 @@ fn blocked(error: &DiscoveryError) -> Verdict {
         DiscoveryError::Api(error) => {
             let cause = Cause::of(error.hint());
             ("False", reason(cause), advise(&text(error), error.hint().unwrap_or_default()))
+        }
+        DiscoveryError::NoRightToId(error) => {
+            let why = format!(
+                "missing right: get of the namespace {CLUSTER_ID_NAMESPACE}, whose UID is the ID \
+                 of the cluster: {}",
+                text(error)
+            );
+            let hint = "the right returns by itself after clusterctl upgrade apply; else pair \
+                        again: tinbox capi pair";
+            ("False", "Forbidden", advise(&why, hint))
         }
         DiscoveryError::NoClusterApi => {
             let why = "the management cluster does not serve cluster.x-k8s.io v1beta1 or v1beta2";

@@ -14,6 +14,8 @@ use serde_json::Value;
 pub struct PairedCluster {
     /// Namespace and name of the ManagementCluster.
     pub key: ObjectKey,
+    /// Unique ID of the management cluster, which the ManagementCluster also has in its status.
+    pub cluster_uid: String,
     /// API of the management cluster.
     pub objects: Arc<dyn Objects>,
     /// Contract of Cluster API in the management cluster.

@@ -1,12 +1,12 @@
 //! Identity of a box in a management cluster: a ServiceAccount that may renew its own token, and
 //! the binding of the provider's rights to exactly this account.
 
-use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
+use api::core::{CLUSTER_ROLE_BINDING, NAMESPACE, SERVICE_ACCOUNT};
 use api::meta::{ObjectKey, Resource};
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, ROLE, ROLE_BINDING};
-use crate::components::CONTROLLERS_ROLE;
+use super::{ROLE, ROLE_BINDING};
+use crate::components::{CLUSTER_ID_NAMESPACE, CONTROLLERS_ROLE};
 
 /// Namespace of the identities of all boxes in a management cluster.
 pub const PAIRING_NAMESPACE: &str = "tinbox-pairing";
@@ -45,7 +45,7 @@ pub fn is_own(binding: &Value, role: Option<&Value>) -> bool {
     let name = binding["metadata"]["name"].as_str().unwrap_or_default();
     let account = ObjectKey::new(PAIRING_NAMESPACE, name);
     let Some(identity) = Identity::of_account(&account, None) else { return false };
-    let [_, _, (_, own_role), (_, own_binding), _] = identity.objects();
+    let [_, _, (_, own_role), (_, own_binding)] = identity.account_objects();
     binding["roleRef"] == own_binding["roleRef"]
         && binding["subjects"] == own_binding["subjects"]
         && role.is_none_or(|role| role["rules"] == own_role["rules"])
@@ -85,14 +85,50 @@ impl Identity {
         Some(Self { namespace: None, ..self.clone() }.rights().1)
     }
 
+    /// Returns namespace and name of the Role, and of its binding, for the UID of the management
+    /// cluster; `None` if the rights of all namespaces include that of the UID.
+    fn id_right(&self) -> Option<ObjectKey> {
+        self.namespace.as_ref()?;
+        Some(ObjectKey::new(CLUSTER_ID_NAMESPACE, self.rights().1.name))
+    }
+
     /// Returns the objects to create, the namespace first. None has a label of clusterctl.
-    pub fn objects(&self) -> [(Resource, Value); 5] {
+    pub fn objects(&self) -> Vec<(Resource, Value)> {
+        let mut all = Vec::from(self.account_objects());
+        if let Some(key) = self.id_right() {
+            let mut role = object(ROLE, &key);
+            // A Role permits the request for its own namespace.
+            role["rules"] = json!([{
+                "apiGroups": [""],
+                "resources": ["namespaces"],
+                "resourceNames": [CLUSTER_ID_NAMESPACE],
+                "verbs": ["get"],
+            }]);
+            let mut binding = object(ROLE_BINDING, &key);
+            binding["roleRef"] = reference(ROLE.kind, &key.name);
+            binding["subjects"] = self.subjects();
+            all.extend([(ROLE, role), (ROLE_BINDING, binding)]);
+        }
+        let (kind, key) = self.rights();
+        let mut rights = object(kind, &key);
+        rights["roleRef"] = reference("ClusterRole", CONTROLLERS_ROLE);
+        rights["subjects"] = self.subjects();
+        all.push((kind, rights));
+        all
+    }
+
+    fn subjects(&self) -> Value {
         let account = self.account();
-        let subjects = json!([{
+        json!([{
             "kind": SERVICE_ACCOUNT.kind,
             "name": account.name,
             "namespace": account.namespace,
-        }]);
+        }])
+    }
+
+    /// Returns the namespace, the ServiceAccount, and the Role and binding for its own tokens.
+    fn account_objects(&self) -> [(Resource, Value); 4] {
+        let account = self.account();
         let own = |kind: Resource| object(kind, &account);
         let namespace = object(NAMESPACE, &ObjectKey::new("", PAIRING_NAMESPACE));
         let mut role = own(ROLE);
@@ -104,30 +140,28 @@ impl Identity {
         }]);
         let mut renewal = own(ROLE_BINDING);
         renewal["roleRef"] = reference(ROLE.kind, &account.name);
-        renewal["subjects"] = subjects.clone();
-        let (kind, key) = self.rights();
-        let mut rights = object(kind, &key);
-        rights["roleRef"] = reference("ClusterRole", CONTROLLERS_ROLE);
-        rights["subjects"] = subjects;
+        renewal["subjects"] = self.subjects();
         [
             (NAMESPACE, namespace),
             (SERVICE_ACCOUNT, own(SERVICE_ACCOUNT)),
             (ROLE, role),
             (ROLE_BINDING, renewal),
-            (kind, rights),
         ]
     }
 
     /// Returns the objects to delete, the binding of the rights first.
     pub fn removed(&self) -> Vec<(Resource, ObjectKey)> {
         let account = self.account();
-        let (kind, rights) = self.rights();
-        vec![
-            (kind, rights),
+        let mut all = vec![self.rights()];
+        if let Some(key) = self.id_right() {
+            all.extend([(ROLE_BINDING, key.clone()), (ROLE, key)]);
+        }
+        all.extend([
             (ROLE_BINDING, account.clone()),
             (ROLE, account.clone()),
             (SERVICE_ACCOUNT, account),
-        ]
+        ]);
+        all
     }
 
     /// Returns the shell commands that delete these objects.
@@ -138,8 +172,11 @@ impl Identity {
             "" => String::new(),
             namespace => format!(" -n {namespace}"),
         };
+        let id = self.id_right().map_or_else(String::new, |ObjectKey { namespace, name }| {
+            format!(" && kubectl delete -n {namespace} rolebinding/{name} role/{name}")
+        });
         format!(
-            "kubectl delete {}/{}{scope} && kubectl delete -n {PAIRING_NAMESPACE} \
+            "kubectl delete {}/{}{scope}{id} && kubectl delete -n {PAIRING_NAMESPACE} \
              rolebinding/{own} role/{own} serviceaccount/{own}",
             kind.kind.to_lowercase(),
             rights.name

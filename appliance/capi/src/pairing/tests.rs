@@ -1,6 +1,6 @@
 use api::core::CLUSTER_ROLE_BINDING;
 use api::management_cluster::ManagementCluster;
-use api::meta::ObjectKey;
+use api::meta::{ObjectKey, Resource};
 use serde_json::{Value, json};
 use stdx::Secret;
 
@@ -28,13 +28,17 @@ fn admin() -> Kubeconfig {
 #[test]
 fn the_identity_has_the_rights_of_the_provider_and_its_own_token() {
     let objects = Identity::new("box-1", "fleet", None).objects();
-    let text = |object: &Value| serde_json::to_string(object).unwrap();
-    let all: String = objects.iter().map(|(_, object)| text(object) + "\n").collect();
+    let lines = |objects: &[(Resource, Value)]| -> String {
+        let text = |object: &Value| serde_json::to_string(object).unwrap();
+        objects.iter().map(|(_, object)| text(object) + "\n").collect()
+    };
+    let all = lines(&objects);
     assert!(!all.contains("clusterctl"), "clusterctl would delete them");
     // A group would give its rights to each account of the namespace.
     assert!(!all.contains("\"Group\""), "{all}");
     golden::check("identity.jsonl", &all);
     let scoped = Identity::new("box-1", "fleet", Some("rack-1")).objects();
+    golden::check("identity-of-a-namespace.jsonl", &lines(&scoped));
     let (kind, binding) = scoped.last().unwrap();
     assert_eq!((kind.kind, &binding["metadata"]["namespace"]), ("RoleBinding", &json!("rack-1")));
     assert!(scoped.iter().all(|(kind, _)| *kind != CLUSTER_ROLE_BINDING));
@@ -116,13 +120,14 @@ fn another_url_keeps_the_name_in_the_certificate() {
 
 #[test]
 fn rights_of_others_in_the_namespace_are_found() {
-    let [_, _, (_, role), (_, binding), _] = Identity::new("box-1", "fleet", None).objects();
-    assert!(is_own(&binding, Some(&role)));
+    let objects = Identity::new("box-1", "fleet", None).objects();
+    let [_, _, (_, role), (_, binding), _] = &objects[..] else { panic!("{objects:?}") };
+    assert!(is_own(binding, Some(role)));
     // A binding without its role gives no rights.
-    assert!(is_own(&binding, None));
+    assert!(is_own(binding, None));
     let mut wide = role.clone();
     wide["rules"][0].as_object_mut().unwrap().remove("resourceNames");
-    assert!(!is_own(&binding, Some(&wide)));
+    assert!(!is_own(binding, Some(&wide)));
     for (field, value) in [
         ("roleRef", json!({ "kind": "ClusterRole", "name": "admin" })),
         ("subjects", json!([{ "kind": "User", "name": "jane" }])),
@@ -131,6 +136,6 @@ fn rights_of_others_in_the_namespace_are_found() {
     ] {
         let mut foreign = binding.clone();
         foreign[field] = value;
-        assert!(!is_own(&foreign, Some(&role)), "{foreign}");
+        assert!(!is_own(&foreign, Some(role)), "{foreign}");
     }
 }

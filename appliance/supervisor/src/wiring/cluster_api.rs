@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use api::core::NAMESPACE;
 use api::infrastructure::Contract;
-use api::meta::{ObjectKey, Resource};
+use api::meta::ObjectKey;
 use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::ManagementView;
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
@@ -20,9 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
 use super::boot::METADATA_PORT;
-
-const NAMESPACE: Resource =
-    Resource { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
 
 /// Parts that the controllers of all management clusters share.
 pub(super) struct ClusterApi {

@@ -4,11 +4,12 @@ use std::time::Duration;
 use api::infrastructure::cluster_api::MACHINE;
 use api::infrastructure::{Contract, TINKERBELL_MACHINE};
 use api::management_cluster::{ManagementClusterStatus, VERSION_SKEW};
-use api::meta::{Condition, Resource};
+use api::meta::{Condition, ObjectKey, Resource};
 use jiff::Timestamp;
 use objects::ObjectError;
 
 use super::{Observation, Phase, status};
+use crate::management::admission::Refusal;
 use crate::management::discovery::{Discovery, DiscoveryError};
 use crate::management::skew::Skew;
 use crate::remote::{Cause, Kubeconfig, WatchError, WatchState};
@@ -82,6 +83,26 @@ fn each_state_has_its_reason_and_says_what_to_do() {
             "Unauthorized",
             "the cause; the credential",
         ),
+        (
+            Phase::Blocked(DiscoveryError::NoRightToId(error(Cause::Rights))),
+            "False",
+            "Forbidden",
+            "missing right: get of the namespace kube-system, whose UID is the ID of the cluster: ",
+        ),
+        (
+            Phase::Refused(Refusal::OtherCluster { own: "a-1".to_owned(), found: "b-2".into() }),
+            "False",
+            "ClusterChanged",
+            "the kubeconfig leads to the cluster b-2, but the box was paired with the cluster a-1; \
+             the box changes no machine: correct the kubeconfig, or, to serve the other cluster, \
+             unpair and pair again",
+        ),
+        (
+            Phase::Refused(Refusal::Duplicate { first: ObjectKey::new("default", "fleet") }),
+            "False",
+            "AlreadyPaired",
+            "the ManagementCluster default/fleet leads to the same cluster; unpair one of the two",
+        ),
         (watching(connected()), "True", "Connected", "all kinds are watched"),
         (watching(WatchState::default()), "Unknown", "Connecting", ""),
         (watching(failing(&error(Cause::Credential))), "False", "Unauthorized", "; the credential"),
@@ -134,6 +155,7 @@ fn differences_of_the_provider_are_a_condition_of_their_own() {
         let skew = Skew { missing: fields(missing), unknown: fields(unknown) };
         let mut seen = Observation::closed(Phase::Watching(vec![(MACHINE, connected())]));
         seen.discovery = Some(Discovery {
+            cluster_uid: String::new(),
             version: "v1.35.0".to_owned(),
             contract: Contract::V1beta2,
             skew: Some(skew),
@@ -151,8 +173,12 @@ fn differences_of_the_provider_are_a_condition_of_their_own() {
 fn an_outage_keeps_the_last_contact_and_the_versions() {
     let mut seen = Observation::closed(Phase::Watching(vec![(MACHINE, connected())]));
     seen.contact = Some(at(5) + Duration::from_millis(400));
-    seen.discovery =
-        Some(Discovery { version: "v1.35.0".to_owned(), contract: Contract::V1beta1, skew: None });
+    seen.discovery = Some(Discovery {
+        cluster_uid: String::new(),
+        version: "v1.35.0".to_owned(),
+        contract: Contract::V1beta1,
+        skew: None,
+    });
     let before = status(&ManagementClusterStatus::default(), 1, &seen, at(9));
     let lost = Observation::closed(Phase::Blocked(DiscoveryError::Api(error(Cause::Other))));
     let after = status(&before, 1, &lost, at(20));
