@@ -16,4 +16,4 @@ pub mod tinkerbell_cluster;
 pub mod tinkerbell_machine;
 pub mod tinkerbell_machine_template;
 
-pub use management_view::ManagementView;
+pub use management_view::{ClusterIdentity, ManagementView};

@@ -9,13 +9,23 @@ use api::meta::{ObjectMeta, Resource};
 use jiff::Timestamp;
 use objects::Objects;
 
+/// Identity of the management cluster of a view.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClusterIdentity {
+    /// Unique ID, which never changes, and which no other management cluster has.
+    pub uid: String,
+    /// Name on the box, for people. The cluster may be paired again under another name, and another
+    /// cluster under this name.
+    pub name: String,
+}
+
 /// API with the Cluster API objects of one management cluster, or of the box.
 #[derive(Clone)]
 pub struct ManagementView {
     /// Access to the objects.
     pub objects: Arc<dyn Objects>,
-    /// Name of the management cluster; `None` for the API of the box.
-    pub name: Option<String>,
+    /// The management cluster; `None` for the API of the box.
+    pub cluster: Option<ClusterIdentity>,
     /// Contract of the management cluster.
     pub contract: Contract,
     /// Value of the label [`WATCH_FILTER`] that objects must have; `None` to serve all objects.

@@ -11,9 +11,7 @@ use api::infrastructure::{
 use api::meta::{ObjectKey, Resource};
 use serde_json::Value;
 
-use crate::tinkerbell_machine::install::workflow::{
-    MACHINE_NAME, MACHINE_NAMESPACE, MANAGEMENT_CLUSTER,
-};
+use crate::tinkerbell_machine::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
 use controllers::runtime::Signals;
 
 /// Kinds of a management cluster whose changes signal its controllers.
@@ -119,21 +117,21 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Signals of all management clusters by name; the name of the box's own API is empty.
+/// Signals of all management clusters by unique ID; that of the box's own API is empty.
 #[derive(Default)]
 pub struct AllClusterApiSignals(Mutex<BTreeMap<String, Arc<ClusterApiSignals>>>);
 
 impl AllClusterApiSignals {
     /// Adds or replaces the signals of a management cluster; `None` means the box's own API.
-    pub fn insert(&self, management_cluster: Option<&str>, signals: Arc<ClusterApiSignals>) {
-        lock(&self.0).insert(management_cluster.unwrap_or_default().to_owned(), signals);
+    pub fn insert(&self, cluster_uid: Option<&str>, signals: Arc<ClusterApiSignals>) {
+        lock(&self.0).insert(cluster_uid.unwrap_or_default().to_owned(), signals);
     }
 
     /// Removes the signals of a management cluster, unless others replaced them.
-    pub fn remove(&self, management_cluster: &str, signals: &Arc<ClusterApiSignals>) {
+    pub fn remove(&self, cluster_uid: &str, signals: &Arc<ClusterApiSignals>) {
         let mut all = lock(&self.0);
-        if all.get(management_cluster).is_some_and(|it| Arc::ptr_eq(it, signals)) {
-            all.remove(management_cluster);
+        if all.get(cluster_uid).is_some_and(|it| Arc::ptr_eq(it, signals)) {
+            all.remove(cluster_uid);
         }
     }
 
@@ -150,7 +148,7 @@ impl AllClusterApiSignals {
         };
         let all = lock(&self.0);
         if !label(name).is_empty() {
-            if let Some(signals) = all.get(label(MANAGEMENT_CLUSTER)) {
+            if let Some(signals) = all.get(label(CLUSTER_UID)) {
                 signals.machine.signal(ObjectKey::new(label(namespace), label(name)));
             }
         } else if resource.kind == "Hardware" {

@@ -73,7 +73,7 @@ impl TinkerbellClusterReconciler {
         let cluster: TinkerbellCluster = read(object.clone())?;
         let mut owner = owner::referenced(&self.view, &cluster.metadata).await?;
         // The core controllers write the owner reference, and the box does not run them.
-        if owner.is_none() && self.view.name.is_none() {
+        if owner.is_none() && self.view.cluster.is_none() {
             owner = owner::referring(&self.view, TINKERBELL_CLUSTER, &cluster.metadata).await?;
         }
         let endpoint = endpoint::of(&cluster.spec, owner.as_ref());
@@ -81,7 +81,7 @@ impl TinkerbellClusterReconciler {
         let hosts = self.hardware.list(HARDWARE, None).await?;
         let mut observed = Observed {
             served: self.view.served(&cluster.metadata),
-            in_management_cluster: self.view.name.is_some(),
+            in_management_cluster: self.view.cluster.is_some(),
             contract: self.view.contract,
             hosts: hosts.into_iter().filter_map(|host| read(host).ok()).collect(),
             conflicts: Vec::new(),

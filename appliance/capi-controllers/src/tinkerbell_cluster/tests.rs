@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stdx::TestClock;
 
 use super::{BoxAddresses, TinkerbellClusterReconciler};
-use crate::ManagementView;
+use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
 
 mod boxes;
@@ -49,7 +49,7 @@ fn world(cluster: Value) -> World {
     let reconciler = TinkerbellClusterReconciler {
         view: ManagementView {
             objects: remote.clone(),
-            name: Some("prod".to_owned()),
+            cluster: Some(ClusterIdentity::default()),
             contract: Contract::V1beta2,
             watch_filter: None,
         },
@@ -338,13 +338,13 @@ async fn only_a_management_cluster_needs_a_cluster() {
         ("c", "other", ("False", "EndpointMissing")),
     ] {
         let mut world = world(bare());
-        world.reconciler.view.name = None;
+        world.reconciler.view.cluster = None;
         refer(&world, name, namespace);
         assert_eq!(ready(&world.run().await), expected, "{namespace}/{name}");
     }
     // The box needs no Cluster at all.
     let mut world = world(bare());
-    world.reconciler.view.name = None;
+    world.reconciler.view.cluster = None;
     world.edit(|object| object["spec"] = endpoint(VIP));
     assert_eq!(ready(&world.run().await), ("True", "Provisioned"));
 }

@@ -7,8 +7,8 @@ use objects::{ObjectError, Objects, gone_is_fine, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
-use super::decide::{BOX, FINALIZER, STARTED, Step};
-use super::install::workflow::MANAGEMENT_CLUSTER;
+use super::decide::{BOX, FINALIZER, MANAGEMENT_CLUSTER, STARTED, Step};
+use super::install::workflow::CLUSTER_UID;
 use super::observe::Observed;
 use crate::management_view::ViewEvent;
 use controllers::enrollment::PROVISIONED;
@@ -141,27 +141,35 @@ fn register(machine: &mut Value, observed: &Observed) {
 
 fn own(host: &mut Value, observed: &Observed) {
     let machine = &observed.request.machine;
+    let cluster = observed.management_cluster.as_ref();
     let labels = &mut host["metadata"]["labels"];
     labels[OWNER_NAME] = json!(machine.name);
     labels[OWNER_NAMESPACE] = json!(machine.namespace);
-    match (&observed.management_cluster, labels.as_object_mut()) {
-        (Some(name), _) => labels[MANAGEMENT_CLUSTER] = json!(name),
-        (None, Some(labels)) => drop(labels.remove(MANAGEMENT_CLUSTER)),
+    set(labels, CLUSTER_UID, cluster.map(|it| &it.uid));
+    set(&mut host["metadata"]["annotations"], MANAGEMENT_CLUSTER, cluster.map(|it| &it.name));
+    add_finalizer(host);
+}
+
+/// Sets or removes a label or an annotation.
+fn set(map: &mut Value, key: &str, value: Option<&String>) {
+    match (value, map.as_object_mut()) {
+        (Some(value), _) => map[key] = json!(value),
+        (None, Some(map)) => drop(map.remove(key)),
         (None, None) => {}
     }
-    add_finalizer(host);
 }
 
 /// Removes everything that the machine wrote into its Hardware, and forbids network boot.
 fn free(host: &mut Value, at: jiff::Timestamp) {
     if let Some(labels) = host["metadata"]["labels"].as_object_mut() {
-        for label in [OWNER_NAME, OWNER_NAMESPACE, MANAGEMENT_CLUSTER] {
+        for label in [OWNER_NAME, OWNER_NAMESPACE, CLUSTER_UID] {
             labels.remove(label);
         }
     }
     if let Some(annotations) = host["metadata"]["annotations"].as_object_mut() {
         annotations.remove(PROVISIONED);
         annotations.remove(STARTED);
+        annotations.remove(MANAGEMENT_CLUSTER);
         annotations.insert(RELEASED_AT.to_owned(), json!(at));
     }
     if let Some(spec) = host["spec"].as_object_mut() {

@@ -21,7 +21,7 @@ use api::meta::{ObjectKey, SelectorError};
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
 
-use crate::tinkerbell_machine::install::workflow::MANAGEMENT_CLUSTER;
+use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
 use controllers::enrollment::PROVISIONED;
 use machine_model::MachineModel;
 pub use named::NameError;
@@ -34,8 +34,8 @@ pub use summary::{SUMMARY_CHARS_MAX, SUMMARY_HOSTS_MAX};
 pub struct HardwareRequest {
     /// Key of the TinkerbellMachine.
     pub machine: ObjectKey,
-    /// Name of the management cluster that has the TinkerbellMachine; `None` for the box.
-    pub management_cluster: Option<String>,
+    /// Unique ID of the management cluster that has the TinkerbellMachine; `None` for the box.
+    pub cluster_uid: Option<String>,
     /// Name of the only acceptable Hardware; empty for any.
     pub hardware_name: String,
     /// Provider ID of the machine to adopt without a new installation; empty for any Hardware.
@@ -105,7 +105,7 @@ impl HardwareRequest {
         let owner_domain = owner_domain.filter(|domain| !domain.is_empty());
         Self {
             machine: machine.key(),
-            management_cluster: None,
+            cluster_uid: None,
             hardware_name: spec.hardware_name.clone(),
             provider_id: spec.provider_id.clone(),
             selector: spec.hardware_selector.clone(),
@@ -123,8 +123,8 @@ impl HardwareRequest {
 
     /// Returns true if the machine owns `host`.
     pub fn owns(&self, host: &Hardware) -> bool {
-        let cluster = host.metadata.labels.get(MANAGEMENT_CLUSTER);
-        owner(host).as_ref() == Some(&self.machine) && cluster == self.management_cluster.as_ref()
+        let cluster_uid = host.metadata.labels.get(CLUSTER_UID);
+        owner(host).as_ref() == Some(&self.machine) && cluster_uid == self.cluster_uid.as_ref()
     }
 
     /// Returns true if the machine was moved from another management cluster, and `host` is still

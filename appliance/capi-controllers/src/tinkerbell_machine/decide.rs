@@ -23,6 +23,9 @@ pub const FINALIZER: &str = "infrastructure.cluster.x-k8s.io/tinkerbellmachine";
 
 /// Annotation of a Hardware with the UID of the TinkerbellMachine whose Workflow was created.
 pub const STARTED: &str = "tinbox.dev/installation-of";
+/// Annotation of a Hardware with the name of the management cluster that owns the Hardware, for
+/// people. The label with the unique ID decides.
+pub const MANAGEMENT_CLUSTER: &str = "tinbox.dev/management-cluster";
 /// Annotation of a TinkerbellMachine with the ID of the only box that serves the machine.
 pub const BOX: &str = "tinbox.dev/box";
 
@@ -50,7 +53,7 @@ pub enum Step {
     Register,
     /// Removes the finalizer of the TinkerbellMachine.
     RemoveFinalizer,
-    /// Labels an unchanged Hardware with the machine as its owner.
+    /// Labels an unchanged Hardware with the machine as its owner, and its management cluster.
     Claim(Box<Hardware>),
     /// Writes the user data into the Hardware of the machine.
     UserData(String),
@@ -119,6 +122,10 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
             true => claim(observed, update),
             false => release::decide(observed, update),
         };
+    }
+    if let Some(host) = observed.host.as_ref().filter(|host| observed.has_old_name(host)) {
+        let steps = vec![Step::Claim(Box::new(host.clone()))];
+        return Decision { steps, requeue: Some(NEXT) };
     }
     let mut decision = provision(observed, update);
     let takes = |step: &Step| matches!(step, Step::Claim(_));

@@ -15,8 +15,9 @@ use objects::{ObjectError, Objects, fetch, find, read};
 
 use super::TinkerbellMachineReconciler;
 use super::choice::HardwareRequest;
-use super::decide::{BOX, STARTED};
+use super::decide::{BOX, MANAGEMENT_CLUSTER, STARTED};
 use super::install::{template, workflow};
+use crate::ClusterIdentity;
 use controllers::enrollment::PROVISIONED;
 
 /// TinkerbellMachine with all other inputs of the decision.
@@ -24,8 +25,8 @@ use controllers::enrollment::PROVISIONED;
 pub struct Observed {
     /// TinkerbellMachine to decide about.
     pub machine: TinkerbellMachine,
-    /// Name of the management cluster; `None` for the box.
-    pub management_cluster: Option<String>,
+    /// Management cluster that has the machine; `None` for the box.
+    pub management_cluster: Option<ClusterIdentity>,
     /// True if the box must serve the machine, by the watch filter.
     pub served: bool,
     /// Machine of Cluster API that has the TinkerbellMachine; `None` if none refers to it.
@@ -123,7 +124,13 @@ impl Observed {
 
     /// Returns true for an object with the labels of the machine.
     pub fn has(&self, metadata: &ObjectMeta) -> bool {
-        workflow::is_of(metadata, &self.request.machine, self.management_cluster.as_deref())
+        workflow::is_of(metadata, &self.request.machine, self.request.cluster_uid.as_deref())
+    }
+
+    /// Returns true if `host` has another name of the management cluster, which was paired again.
+    pub fn has_old_name(&self, host: &Hardware) -> bool {
+        let name = self.management_cluster.as_ref().map(|cluster| &cluster.name);
+        host.metadata.annotations.get(MANAGEMENT_CLUSTER) != name
     }
 }
 
@@ -133,7 +140,7 @@ impl TinkerbellMachineReconciler {
         let machine: TinkerbellMachine = fetch(objects, TINKERBELL_MACHINE, key).await?;
         let mut observed =
             Observed { served: self.view.served(&machine.metadata), ..Observed::default() };
-        observed.management_cluster.clone_from(&self.view.name);
+        observed.management_cluster.clone_from(&self.view.cluster);
         observed.box_id.clone_from(&self.box_id);
         observed.machine = machine;
         if !observed.served || observed.is_of_another_box() {
@@ -149,7 +156,7 @@ impl TinkerbellMachineReconciler {
         observed.infrastructure = self.infrastructure(observed.cluster.as_ref()).await?;
         let domain = observed.owner.as_ref().and_then(|owner| owner.spec.failure_domain.as_deref());
         observed.request = HardwareRequest {
-            management_cluster: self.view.name.clone(),
+            cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
             ..HardwareRequest::of(&observed.machine, domain, &self.box_name)
         };
         if observed.is_paused() {
@@ -197,7 +204,7 @@ impl TinkerbellMachineReconciler {
             return find(objects, resource, &ObjectKey::new(&metadata.namespace, &owner.name))
                 .await;
         }
-        if self.view.name.is_some() {
+        if self.view.cluster.is_some() {
             return Ok(None);
         }
         let all = objects.list(resource, Some(&metadata.namespace)).await?;

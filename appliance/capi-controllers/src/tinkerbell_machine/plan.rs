@@ -41,7 +41,7 @@ pub fn plan(observed: &Observed, inputs: &Inputs, host: &Hardware) -> Result<Pla
     let machine = &observed.request.machine;
     let request = InstallRequest {
         machine,
-        management_cluster: observed.management_cluster.as_deref(),
+        cluster_uid: observed.request.cluster_uid.as_deref(),
         hardware: host,
         boot: &boot_options(observed, host),
     };

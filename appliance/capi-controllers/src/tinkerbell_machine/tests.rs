@@ -1,5 +1,6 @@
 //! Tests of the reconciler on in-memory objects, for the box's own API and a management cluster.
 
+mod clusters;
 mod crash;
 mod deletion;
 mod safety;
@@ -7,7 +8,6 @@ mod safety;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bmc::JOB;
 use api::core::SECRET;
 use api::infrastructure::cluster_api::{CLUSTER, MACHINE};
 use api::infrastructure::{Contract, TINKERBELL_CLUSTER, TINKERBELL_MACHINE};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use stdx::TestClock;
 
 use super::{MetadataUrls, TinkerbellMachineReconciler};
-use crate::ManagementView;
+use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
 
 /// Maximum reconciles until a machine is at rest.
@@ -39,14 +39,14 @@ impl MetadataUrls for BoxUrl {
 struct World {
     box_api: Arc<Memory>,
     management: Arc<Memory>,
-    name: Option<String>,
+    cluster: Option<ClusterIdentity>,
 }
 
 impl World {
     /// Creates the objects of the founding guide on the box's own API.
     fn guide() -> Self {
         let api = Arc::new(Memory::default());
-        let world = Self { box_api: api.clone(), management: api, name: None };
+        let world = Self { box_api: api.clone(), management: api, cluster: None };
         world.secrets_and_image();
         world.hardware("nuc1", json!({}));
         for (resource, object) in guide() {
@@ -57,8 +57,14 @@ impl World {
 
     /// Creates a Cluster with one Machine `worker` in a management cluster, and an empty box.
     fn paired() -> Self {
-        let (box_api, management) = (Arc::default(), Arc::new(Memory::default()));
-        let world = Self { box_api, management, name: Some("prod".to_owned()) };
+        Self::paired_with("c1", &Arc::default())
+    }
+
+    /// Creates a Cluster with one Machine `worker` in the management cluster `uid`.
+    fn paired_with(uid: &str, box_api: &Arc<Memory>) -> Self {
+        let cluster = ClusterIdentity { uid: uid.to_owned(), name: "prod".to_owned() };
+        let (box_api, management) = (Arc::clone(box_api), Arc::new(Memory::default()));
+        let world = Self { box_api, management, cluster: Some(cluster) };
         world.secrets_and_image();
         let reference = json!({ "kind": "TinkerbellCluster", "name": "demo",
             "apiGroup": "infrastructure.cluster.x-k8s.io" });
@@ -129,7 +135,7 @@ impl World {
     ) -> TinkerbellMachineReconciler {
         let view = ManagementView {
             objects: management,
-            name: self.name.clone(),
+            cluster: self.cluster.clone(),
             contract: Contract::V1beta1,
             watch_filter: None,
         };
@@ -312,7 +318,8 @@ async fn a_machine_of_a_management_cluster_waits_for_each_object_in_turn() {
     let host = world.host("nuc1");
     // The placeholder in the bootstrap data became the provider ID of the Hardware.
     assert_eq!(host["spec"]["userData"], "#cloud-config\n# tinkerbell://default/nuc1\n");
-    assert_eq!(host["metadata"]["labels"]["tinbox.dev/management-cluster"], "prod");
+    assert_eq!(host["metadata"]["labels"]["tinbox.dev/management-cluster-uid"], "c1");
+    assert_eq!(host["metadata"]["annotations"]["tinbox.dev/management-cluster"], "prod");
     assert_eq!(world.get("worker")["spec"]["providerID"], Value::Null);
     world.set_workflow("worker", json!({ "state": "SUCCESS" }));
     world.settle("worker").await.unwrap();
@@ -363,37 +370,4 @@ async fn a_failed_workflow_names_the_cause_and_the_command() {
     assert_eq!(world.condition(name, "Ready").0, "True");
     let reasons = world.reasons();
     assert_eq!(reasons.iter().filter(|reason| *reason == "InstallationFailed").count(), 1);
-}
-
-#[tokio::test]
-async fn of_many_machines_each_gets_its_own_hardware_and_the_last_none() {
-    let world = Arc::new(World::paired());
-    let names: Vec<String> = (0..6).map(|at| format!("m{at}")).collect();
-    for name in &names {
-        world.machine(name);
-    }
-    for at in 0..5 {
-        world.hardware(&format!("nuc{at}"), json!({}));
-    }
-    let runs = names.iter().cloned().map(|name| {
-        let world = Arc::clone(&world);
-        tokio::spawn(async move { world.settle(&name).await })
-    });
-    for run in runs.collect::<Vec<_>>() {
-        run.await.unwrap().unwrap();
-    }
-    let reasons: Vec<_> = names.iter().map(|name| world.condition(name, "Ready").1).collect();
-    assert_eq!(reasons.iter().filter(|reason| *reason == "Installing").count(), 5, "{reasons:?}");
-    let last = names.iter().find(|name| world.condition(name, "Ready").1 == "NoHardware").unwrap();
-    assert!(world.condition(last, "HardwareClaimed").2.contains("5 are in use"), "{last}");
-    let mut owners: Vec<_> = (0..5)
-        .map(|at| {
-            let host = world.host(&format!("nuc{at}"));
-            host["metadata"]["labels"]["v1alpha1.tinkerbell.org/ownerName"].to_string()
-        })
-        .collect();
-    owners.sort();
-    owners.dedup();
-    assert_eq!(owners.len(), 5);
-    assert!(world.box_api.names(JOB).is_empty());
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stdx::TestClock;
 
 use super::TinkerbellMachineTemplateReconciler;
-use crate::ManagementView;
+use crate::{ClusterIdentity, ManagementView};
 use controllers::enrollment::PROVISIONED;
 use controllers::runtime::{Reconciler as _, Requeue};
 
@@ -39,7 +39,7 @@ fn on(remote: Arc<Memory>, key: ObjectKey, box_name: &str, hardware: Arc<Memory>
     let reconciler = TinkerbellMachineTemplateReconciler {
         view: ManagementView {
             objects: remote.clone(),
-            name: Some("prod".to_owned()),
+            cluster: Some(ClusterIdentity::default()),
             contract: Contract::V1beta2,
             watch_filter: None,
         },

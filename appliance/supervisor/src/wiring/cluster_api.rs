@@ -7,7 +7,7 @@ use api::core::NAMESPACE;
 use api::infrastructure::Contract;
 use api::meta::ObjectKey;
 use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
-use capi_controllers::ManagementView;
+use capi_controllers::{ClusterIdentity, ManagementView};
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
 use capi_controllers::tinkerbell_cluster::TinkerbellClusterReconciler;
 use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
@@ -34,14 +34,14 @@ pub(super) struct ClusterApi {
 
 /// Removes the signals of a management cluster after the end of its controllers.
 struct Registration {
-    name: String,
+    cluster_uid: String,
     own: Arc<ClusterApiSignals>,
     all: Arc<AllClusterApiSignals>,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.all.remove(&self.name, &self.own);
+        self.all.remove(&self.cluster_uid, &self.own);
     }
 }
 
@@ -81,32 +81,33 @@ impl ClusterApi {
         ];
         let [machine, cluster, template] = controllers.each_ref().map(Controller::signals);
         let signals = Arc::new(ClusterApiSignals::new(machine, cluster, template));
-        self.signals.insert(view.name.as_deref(), Arc::clone(&signals));
+        let cluster_uid = view.cluster.as_ref().map(|cluster| cluster.uid.as_str());
+        self.signals.insert(cluster_uid, Arc::clone(&signals));
         (signals, controllers)
     }
 }
 
-/// Returns the name of a management cluster, unique on the box and valid as the value of a label.
+/// Returns the name of a management cluster for people.
 fn name_of(key: &ObjectKey) -> String {
     match key.namespace.as_str() {
         "default" => key.name.clone(),
-        // No Kubernetes name contains an underscore.
-        namespace => format!("{namespace}_{}", key.name),
+        _ => key.to_string(),
     }
 }
 
 impl Work for ClusterApi {
     fn start(&self, cluster: PairedCluster) -> StartedWork {
+        let cluster_uid = cluster.cluster_uid;
         let name = name_of(&cluster.key);
         let view = ManagementView {
             objects: cluster.objects,
-            name: Some(name.clone()),
+            cluster: Some(ClusterIdentity { uid: cluster_uid.clone(), name }),
             contract: cluster.contract,
             watch_filter: cluster.watch_filter,
         };
         let (signals, controllers) = self.controllers(&view);
         let all = Arc::clone(&self.signals);
-        let registration = Registration { name, own: Arc::clone(&signals), all };
+        let registration = Registration { cluster_uid, own: Arc::clone(&signals), all };
         StartedWork {
             changed: Arc::new(move |resource, key, object| match object {
                 Some(object) => signals.changed(resource, object),
@@ -146,7 +147,7 @@ impl Wiring {
         };
         let view = ManagementView {
             objects: Arc::clone(&self.objects),
-            name: None,
+            cluster: None,
             contract: Contract::V1beta1,
             watch_filter: None,
         };

@@ -11,8 +11,8 @@ use crate::tinkerbell_machine::choice::HardwareRequest;
 pub const MACHINE_NAME: &str = "capt.tinkerbell.org/machine-name";
 /// Label with the namespace of the TinkerbellMachine.
 pub const MACHINE_NAMESPACE: &str = "capt.tinkerbell.org/machine-namespace";
-/// Label with the name of the management cluster that has the TinkerbellMachine.
-pub const MANAGEMENT_CLUSTER: &str = "tinbox.dev/management-cluster";
+/// Label with the unique ID of the management cluster that has the TinkerbellMachine.
+pub const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
 /// Variable of the Template with the agent ID of the machine, as in CAPT.
 pub const DEVICE: &str = "device_1";
 
@@ -28,8 +28,8 @@ const LABEL_BYTES_MAX: usize = 63;
 pub struct InstallRequest<'a> {
     /// Key of the TinkerbellMachine.
     pub machine: &'a ObjectKey,
-    /// Name of the management cluster; `None` if the box itself has the TinkerbellMachine.
-    pub management_cluster: Option<&'a str>,
+    /// Unique ID of the management cluster; `None` if the box itself has the TinkerbellMachine.
+    pub cluster_uid: Option<&'a str>,
     /// Hardware of the machine.
     pub hardware: &'a Hardware,
     /// `bootOptions` of the TinkerbellMachine.
@@ -51,11 +51,11 @@ pub fn key(machine: &ObjectKey, hardware: &Hardware) -> ObjectKey {
 }
 
 /// Returns true for an object with the labels of `machine` in this management cluster.
-pub fn is_of(metadata: &ObjectMeta, machine: &ObjectKey, management_cluster: Option<&str>) -> bool {
+pub fn is_of(metadata: &ObjectMeta, machine: &ObjectKey, cluster_uid: Option<&str>) -> bool {
     let label = |key: &str| metadata.labels.get(key).map(String::as_str);
     label(MACHINE_NAME) == Some(&machine.name)
         && label(MACHINE_NAMESPACE) == Some(&machine.namespace)
-        && label(MANAGEMENT_CLUSTER) == management_cluster
+        && label(CLUSTER_UID) == cluster_uid
 }
 
 /// Returns the Template with the text `data` and its Workflow, both in the namespace of the
@@ -99,7 +99,7 @@ pub fn check_names(request: &HardwareRequest) -> Result<(), InstallError> {
     let names = [
         ("TinkerbellMachine", Some(&request.machine.name)),
         ("namespace", Some(&request.machine.namespace)),
-        ("management cluster", request.management_cluster.as_ref()),
+        ("management cluster", request.cluster_uid.as_ref()),
     ];
     let invalid = names.into_iter().find_map(|(what, name)| {
         let name = name.filter(|name| !is_label_value(name))?;
@@ -114,7 +114,7 @@ fn metadata(request: &InstallRequest<'_>) -> Result<Value, InstallError> {
     let values = [
         (MACHINE_NAME, "TinkerbellMachine", Some(request.machine.name.as_str())),
         (MACHINE_NAMESPACE, "namespace", Some(request.machine.namespace.as_str())),
-        (MANAGEMENT_CLUSTER, "management cluster", request.management_cluster),
+        (CLUSTER_UID, "management cluster", request.cluster_uid),
     ];
     for (label, what, value) in values {
         let Some(value) = value else { continue };

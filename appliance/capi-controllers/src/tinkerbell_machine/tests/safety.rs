@@ -68,10 +68,8 @@ async fn a_move_to_another_management_cluster_keeps_the_machine() {
     delete(&world).await;
     world.settle("worker").await.unwrap();
     assert_untouched(&world, &host);
-    // The target has another name. The object has no status and another UID.
-    let mut target = World::paired();
-    target.name = Some("target".to_owned());
-    target.box_api = world.box_api.clone();
+    // The target is another cluster. The object has no status and another UID.
+    let target = World::paired_with("c2", &world.box_api);
     let mut moved = copy;
     moved["status"] = json!({});
     moved["metadata"]["uid"] = json!("another");
@@ -79,8 +77,8 @@ async fn a_move_to_another_management_cluster_keeps_the_machine() {
     target.settle("worker").await.unwrap();
     assert_eq!(target.condition("worker", "Ready").0, "True");
     assert_untouched(&target, &host);
-    let owner = &target.host("nuc1")["metadata"]["labels"]["tinbox.dev/management-cluster"];
-    assert_eq!(owner, "target");
+    let owner = &target.host("nuc1")["metadata"]["labels"]["tinbox.dev/management-cluster-uid"];
+    assert_eq!(owner, "c2");
 }
 
 #[tokio::test]
@@ -241,9 +239,7 @@ async fn a_finalizer_that_was_removed_is_added_again() {
 #[tokio::test]
 async fn a_moved_machine_that_is_deleted_at_once_is_released() {
     let world = provisioned().await;
-    let mut target = World::paired();
-    target.name = Some("target".to_owned());
-    target.box_api = world.box_api.clone();
+    let target = World::paired_with("c2", &world.box_api);
     let mut moved = world.get("worker");
     moved["status"] = json!({});
     target.management.put(TINKERBELL_MACHINE, moved);

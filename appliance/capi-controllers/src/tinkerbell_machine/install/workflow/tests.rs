@@ -25,8 +25,8 @@ fn install(
     boot: &BootOptions,
 ) -> Result<InstallObjects, InstallError> {
     let machine = &ObjectKey::new("default", machine);
-    let management_cluster = Some("prod");
-    let request = InstallRequest { machine, management_cluster, hardware, boot };
+    let cluster_uid = Some("c1");
+    let request = InstallRequest { machine, cluster_uid, hardware, boot };
     objects(&request, "version: \"0.1\"\n")
 }
 
@@ -48,7 +48,7 @@ fn both_objects_are_as_in_capt() {
         "labels": {
             "capt.tinkerbell.org/machine-name": "worker-a",
             "capt.tinkerbell.org/machine-namespace": "default",
-            "tinbox.dev/management-cluster": "prod",
+            "tinbox.dev/management-cluster-uid": "c1",
         },
     });
     let template = json!({
@@ -83,10 +83,10 @@ fn the_labels_tell_objects_of_machines_with_one_name_apart() {
     let made = install("worker-a", &hardware, &BootOptions::default()).unwrap();
     let made: Workflow = serde_json::from_value(made.workflow).unwrap();
     let other = ObjectKey::new("staging", "worker-a");
-    assert!(is_of(&made.metadata, &machine, Some("prod")));
+    assert!(is_of(&made.metadata, &machine, Some("c1")));
     assert!(!is_of(&made.metadata, &machine, None));
-    assert!(!is_of(&made.metadata, &machine, Some("test")));
-    assert!(!is_of(&made.metadata, &other, Some("prod")));
+    assert!(!is_of(&made.metadata, &machine, Some("c2")));
+    assert!(!is_of(&made.metadata, &other, Some("c1")));
 }
 
 #[test]
