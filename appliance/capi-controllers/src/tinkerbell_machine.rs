@@ -5,6 +5,9 @@
 //! Workflow. After the Workflow succeeded: the annotation `provisioned` of the Hardware, then
 //! `spec.providerID`, then the status. A machine whose `spec.providerID` the box could have written
 //! is therefore never installed again.
+//!
+//! Template and Workflow have the name of the machine, as in CAPT. If an object of another machine
+//! has this name, the Hardware records another name first.
 
 mod apply;
 pub mod choice;

@@ -155,7 +155,11 @@ const GROUPS: &[Group] = &[
                 "HardwareRequestInvalid",
                 "The requirements on the Hardware are invalid, or name no Hardware.",
             ),
-            ("NameTaken", "A Workflow or Template of another machine has the name."),
+            (
+                "NameTaken",
+                "Workflows or Templates of other owners have the name of the machine, and the name \
+                 that the box uses instead.",
+            ),
             ("WorkflowMissing", "The Workflow was deleted after the installation began."),
             ("PoweringOff", "The BMC switches the deleted machine off."),
             (

@@ -1,15 +1,18 @@
 //! Execution of the steps of a decision.
 
+use api::bmc::JOB;
 use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT, TINKERBELL_MACHINE};
-use api::meta::{ObjectKey, ObjectMeta, Resource};
-use api::tinkerbell::HARDWARE;
-use objects::{ObjectError, Objects, gone_is_fine, write_status};
+use api::meta::{Object, ObjectKey, ObjectMeta, Resource};
+use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
+use objects::{ObjectError, Objects, find, gone_is_fine, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
+use super::choice::owner;
 use super::decide::{BOX, FINALIZER, MANAGEMENT_CLUSTER, STARTED, Step};
-use super::install::workflow::CLUSTER_UID;
+use super::install::workflow::{self, CLUSTER_UID, INSTALLATION_NAME};
 use super::observe::Observed;
+use super::release::job_name;
 use crate::management_view::ViewEvent;
 use controllers::enrollment::PROVISIONED;
 
@@ -23,8 +26,15 @@ impl TinkerbellMachineReconciler {
     ) -> Result<(), ObjectError> {
         let objects = self.objects.as_ref();
         match step {
+            Step::TakeOver(host) => take_over(objects, observed, &host).await,
             Step::Claim(host) => {
                 edit(objects, HARDWARE, &host.metadata, |it| own(it, observed)).await.map(drop)
+            }
+            Step::NameInstallation(name) => {
+                let record = |host: &mut Value| {
+                    host["metadata"]["annotations"][INSTALLATION_NAME] = json!(name);
+                };
+                self.edit_host(observed, record).await
             }
             Step::UserData(text) => {
                 let write = |host: &mut Value| host["spec"]["userData"] = Value::String(text);
@@ -68,7 +78,9 @@ impl TinkerbellMachineReconciler {
                 self.edit_machine(metadata, set).await
             }
             Step::Create(resource, object) => match objects.create(resource, object).await {
-                Ok(_) | Err(ObjectError::AlreadyExists(_)) => Ok(()),
+                Ok(_) => Ok(()),
+                // Another machine may have created it at the same time: the next decision reads it.
+                Err(ObjectError::AlreadyExists(what)) => Err(ObjectError::Conflict(what)),
                 Err(error) => Err(error),
             },
             Step::Delete(resource, key) => gone_is_fine(objects.delete(resource, &key).await),
@@ -139,6 +151,39 @@ fn register(machine: &mut Value, observed: &Observed) {
     }
 }
 
+/// Gives the machine the objects of the former owner of `host`. An object that was given before has
+/// the labels of the machine already.
+async fn take_over(
+    objects: &dyn Objects,
+    observed: &Observed,
+    host: &Hardware,
+) -> Result<(), ObjectError> {
+    let Some(former) = owner(host) else { return Ok(()) };
+    let former_uid = host.metadata.labels.get(CLUSTER_UID).map(String::as_str);
+    let read_former = async |resource: Resource, key: &ObjectKey| {
+        let object: Option<Object<Value, Value>> = find(objects, resource, key).await?;
+        let metadata = object.map(|object| object.metadata);
+        Ok::<_, ObjectError>(metadata.filter(|it| workflow::is_of(it, &former, former_uid)))
+    };
+    let key = workflow::key(&former, host);
+    for resource in [WORKFLOW, TEMPLATE] {
+        if let Some(metadata) = read_former(resource, &key).await? {
+            let uid = observed.request.cluster_uid.as_ref();
+            let change = |object: &mut Value| {
+                set(&mut object["metadata"]["labels"], CLUSTER_UID, uid);
+            };
+            gone_is_fine(edit(objects, resource, &metadata, change).await.map(drop))?;
+        }
+    }
+    for name in [key.name, workflow::second_name(&former, former_uid)] {
+        let key = ObjectKey::new(&key.namespace, job_name(&name));
+        if let Some(metadata) = read_former(JOB, &key).await? {
+            gone_is_fine(objects.delete_uid(JOB, &key, &metadata.uid).await)?;
+        }
+    }
+    Ok(())
+}
+
 fn own(host: &mut Value, observed: &Observed) {
     let machine = &observed.request.machine;
     let cluster = observed.management_cluster.as_ref();
@@ -170,6 +215,7 @@ fn free(host: &mut Value, at: jiff::Timestamp) {
         annotations.remove(PROVISIONED);
         annotations.remove(STARTED);
         annotations.remove(MANAGEMENT_CLUSTER);
+        annotations.remove(INSTALLATION_NAME);
         annotations.insert(RELEASED_AT.to_owned(), json!(at));
     }
     if let Some(spec) = host["spec"].as_object_mut() {

@@ -128,9 +128,13 @@ impl HardwareRequest {
     }
 
     /// Returns true if the machine was moved from another management cluster, and `host` is still
-    /// labeled with that cluster. Only a provisioned Hardware follows its machine.
+    /// labeled with that cluster. Only a provisioned Hardware follows its machine, and only if the
+    /// machine names it: another cluster may have a machine of the same name.
     pub fn follows(&self, host: &Hardware) -> bool {
+        let is_named = self.hardware_name == host.metadata.name
+            || named::is_id_of(&self.provider_id, &host.key());
         !self.provider_id.is_empty()
+            && is_named
             && owner(host).as_ref() == Some(&self.machine)
             && host.metadata.annotations.contains_key(PROVISIONED)
     }
@@ -242,7 +246,7 @@ fn candidates<'a>(
 }
 
 /// Returns the key of the TinkerbellMachine that owns a Hardware; `None` if the Hardware is free.
-fn owner(host: &Hardware) -> Option<ObjectKey> {
+pub(super) fn owner(host: &Hardware) -> Option<ObjectKey> {
     let labels = &host.metadata.labels;
     let name = labels.get(OWNER_NAME)?;
     Some(ObjectKey::new(labels.get(OWNER_NAMESPACE).map_or("", String::as_str), name))

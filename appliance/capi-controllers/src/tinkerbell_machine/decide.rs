@@ -53,8 +53,13 @@ pub enum Step {
     Register,
     /// Removes the finalizer of the TinkerbellMachine.
     RemoveFinalizer,
+    /// Gives the machine the Template and the Workflow of the former owner of a Hardware, and
+    /// deletes the power-off Job of the former owner.
+    TakeOver(Box<Hardware>),
     /// Labels an unchanged Hardware with the machine as its owner, and its management cluster.
     Claim(Box<Hardware>),
+    /// Records in the Hardware another name for Template and Workflow than that of the machine.
+    NameInstallation(String),
     /// Writes the user data into the Hardware of the machine.
     UserData(String),
     /// Records in the Hardware that the Workflow of the machine exists.
@@ -70,7 +75,7 @@ pub enum Step {
         /// Provider ID; empty to leave the field.
         provider_id: String,
     },
-    /// Creates an object of the box, unless an object with its name exists.
+    /// Creates an object of the box. An object with its name is a conflict.
     Create(Resource, Value),
     /// Deletes an object of the box.
     Delete(Resource, ObjectKey),
@@ -154,13 +159,7 @@ fn provision(observed: &Observed, mut update: StatusUpdate) -> Decision {
     let Some(host) = &observed.host else { return claim(observed, update) };
     put_hardware(observed, host, &mut update);
     match &observed.workflow {
-        Some(workflow) if !observed.has(&workflow.metadata) => {
-            let message = format!(
-                "the Workflow {} belongs to another machine; delete or rename it",
-                workflow.key()
-            );
-            failed(observed, update, "NameTaken", &message)
-        }
+        Some(workflow) if !observed.has(&workflow.metadata) => rename(observed, host, update),
         Some(workflow) if workflow.status.state == State::Success => run(observed, host, update),
         Some(workflow) => follow(observed, host, workflow, update),
         None => install(observed, host, update),
@@ -232,7 +231,9 @@ fn claim(observed: &Observed, mut update: StatusUpdate) -> Decision {
     put_hardware(observed, &host, &mut update);
     let claimed =
         Step::Record { reason: "HardwareClaimed", message: choice.summary, warning: false };
-    let steps = vec![Step::Claim(Box::new(host)), claimed];
+    let follows = observed.request.follows(&host);
+    let taken_over = follows.then(|| Step::TakeOver(Box::new(host.clone())));
+    let steps = taken_over.into_iter().chain([Step::Claim(Box::new(host)), claimed]).collect();
     Decision { steps, requeue: Some(NEXT) }.with_status(observed, update)
 }
 
@@ -249,8 +250,7 @@ fn install(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> De
     }
     if let Some(template) = &observed.template {
         if !observed.has(&template.metadata) {
-            let message = format!("the Template {key} belongs to another machine; rename it");
-            return failed(observed, update, "NameTaken", &message);
+            return rename(observed, host, update);
         }
         // Left over from an interrupted start, perhaps with other inputs.
         let steps = vec![Step::Delete(TEMPLATE, key)];
@@ -273,6 +273,25 @@ fn install(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> De
         Step::SetSpec { hardware_name: host.metadata.name.clone(), provider_id: String::new() },
     ];
     Decision { steps, requeue: Some(FOLLOW) }.with_status(observed, update)
+}
+
+/// Gives the objects of the installation another name, because an object of another machine has
+/// the current one.
+fn rename(observed: &Observed, host: &Hardware, update: StatusUpdate) -> Decision {
+    let request = &observed.request;
+    let key = workflow::key(&request.machine, host);
+    let second = workflow::second_name(&request.machine, request.cluster_uid.as_deref());
+    if key.name == second {
+        let message = format!(
+            "the Workflow or Template {key} belongs to another machine, as that with the name of \
+             the machine; delete one of the two"
+        );
+        return failed(observed, update, "NameTaken", &message);
+    }
+    let own = observed.template.as_ref().filter(|template| observed.has(&template.metadata));
+    let mut steps: Vec<Step> = own.map(|_| Step::Delete(TEMPLATE, key)).into_iter().collect();
+    steps.push(Step::NameInstallation(second));
+    Decision { steps, requeue: Some(NEXT) }.with_status(observed, update)
 }
 
 /// Reports the progress of the installation.

@@ -49,8 +49,11 @@ pub struct Observed {
     pub template: Option<Template>,
     /// True if a Job of the machine's Workflow runs; read only before a release.
     pub boots: bool,
-    /// Job that switches the machine off; read only before the deletion.
+    /// Job with the name `power_off_key`, which may belong to another machine; read only before a
+    /// release.
     pub power_off: Option<Job>,
+    /// Key of the Job that switches the machine off; read only before a release.
+    pub power_off_key: ObjectKey,
     /// Inputs of the installation; `None` unless an installation is due.
     pub inputs: Option<Inputs>,
 }
@@ -127,6 +130,11 @@ impl Observed {
         workflow::is_of(metadata, &self.request.machine, self.request.cluster_uid.as_deref())
     }
 
+    /// Returns true if the Workflow exists and belongs to the machine.
+    pub fn has_workflow(&self) -> bool {
+        self.workflow.as_ref().is_some_and(|workflow| self.has(&workflow.metadata))
+    }
+
     /// Returns true if `host` has another name of the management cluster, which was paired again.
     pub fn has_old_name(&self, host: &Hardware) -> bool {
         let name = self.management_cluster.as_ref().map(|cluster| &cluster.name);
@@ -182,13 +190,37 @@ impl TinkerbellMachineReconciler {
         if observed.machine.metadata.deletion_timestamp.is_some() {
             observed.template = find(objects, TEMPLATE, &key).await?;
             observed.boots = boots(objects, &key).await?;
-            let key = ObjectKey::new(&key.namespace, super::release::job_name(&key.name));
-            observed.power_off = find(objects, JOB, &key).await?;
-        } else if observed.workflow.is_none() && !observed.is_provisioned() {
+            (observed.power_off_key, observed.power_off) = self.power_off(observed, &key).await?;
+        } else if !observed.has_workflow() && !observed.is_provisioned() {
             observed.template = find(objects, TEMPLATE, &key).await?;
             observed.inputs = Some(self.inputs(observed, host).await?);
         }
         Ok(())
+    }
+
+    /// Returns the Job that switches the machine off, and its key: the Job of the machine if it
+    /// exists, else the first of two names that is free. `key` is that of the Workflow.
+    async fn power_off(
+        &self,
+        observed: &Observed,
+        key: &ObjectKey,
+    ) -> Result<(ObjectKey, Option<Job>), ObjectError> {
+        let request = &observed.request;
+        let second = workflow::second_name(&request.machine, request.cluster_uid.as_deref());
+        let mut found = Vec::new();
+        for name in [&key.name, &second] {
+            let key = ObjectKey::new(&key.namespace, super::release::job_name(name));
+            let job: Option<Job> = find(self.objects.as_ref(), JOB, &key).await?;
+            found.push((key, job));
+        }
+        let rank = |job: &Option<Job>| match job {
+            Some(job) if observed.has(&job.metadata) => 0,
+            None => 1,
+            Some(_) => 2,
+        };
+        // The first of two with the same rank.
+        let best = found.into_iter().min_by_key(|(_, job)| rank(job));
+        Ok(best.unwrap_or_default())
     }
 
     /// Returns the Machine that has the TinkerbellMachine. Cluster API writes an owner reference.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::conditions::{READY, StatusUpdate};
 use super::decide::{Decision, Step};
-use super::install::workflow::{MACHINE_NAME, MACHINE_NAMESPACE, key};
+use super::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE, key};
 use super::observe::Observed;
 
 /// Label of the power-off Job with the UID of the TinkerbellMachine, because a Job with the same
@@ -30,9 +30,9 @@ const RETRY: Duration = Duration::from_secs(60);
 /// finalizer holds is read at this interval.
 const NEXT: Duration = Duration::from_millis(500);
 
-/// Returns the name of the Job that switches a machine off, as in CAPT.
-pub fn job_name(machine: &str) -> String {
-    format!("{machine}-poweroff")
+/// Returns the name of the Job that switches a machine off, as in CAPT, from that of the Workflow.
+pub fn job_name(workflow: &str) -> String {
+    format!("{workflow}-poweroff")
 }
 
 /// Returns the next steps of the release.
@@ -55,14 +55,14 @@ fn power_off(
 ) -> Result<(), Decision> {
     let metadata = &observed.machine.metadata;
     let is_off_due = observed.is_provisioned()
-        || observed.workflow.as_ref().is_some_and(|it| observed.has(&it.metadata))
-        || observed.power_off.is_some()
+        || observed.has_workflow()
+        || observed.power_off.as_ref().is_some_and(|it| observed.has(&it.metadata))
         || [POWERING_OFF, POWER_OFF_FAILED].contains(&update.reason(READY));
     let skip = metadata.annotations.contains_key(SKIP_POWER_OFF);
     let Some(bmc) = host.spec.bmc_ref.as_ref().filter(|_| is_off_due && !skip) else {
         return Ok(());
     };
-    let key = ObjectKey::new(&host.metadata.namespace, job_name(&metadata.name));
+    let key = observed.power_off_key.clone();
     let message = format!("the BMC of the Hardware {} switches the machine off", host.key());
     update.put(READY, false, POWERING_OFF, &message);
     let stop = stop(observed, host);
@@ -118,13 +118,11 @@ fn stop(observed: &Observed, host: &Hardware) -> Vec<Step> {
 
 fn done(observed: &Observed, host: &Hardware) -> Decision {
     let mut steps = stop(observed, host);
-    steps.push(Step::Release);
-    let is_own =
-        |job: &Job| job.metadata.labels.get(MACHINE_UID) == Some(&observed.machine.metadata.uid);
-    if observed.power_off.as_ref().is_some_and(is_own) {
-        let name = job_name(&observed.machine.metadata.name);
-        steps.push(Step::Delete(JOB, ObjectKey::new(&host.metadata.namespace, name)));
+    if observed.power_off.as_ref().is_some_and(|job| observed.has(&job.metadata)) {
+        // Without its owner, the Job would be left over forever.
+        steps.push(Step::Delete(JOB, observed.power_off_key.clone()));
     }
+    steps.push(Step::Release);
     steps.push(record(&format!("the Hardware {} is free", host.key())));
     steps.push(Step::RemoveFinalizer);
     Decision { steps, requeue: None }
@@ -138,18 +136,18 @@ fn job(observed: &Observed, key: &ObjectKey, bmc: &str) -> Value {
     let metadata = &observed.machine.metadata;
     let off = Action { power_action: Some(PowerAction::Off), ..Action::default() };
     let machine_ref = SecretRef { name: bmc.to_owned(), namespace: key.namespace.clone() };
+    let mut labels = json!({
+        MACHINE_NAME: metadata.name,
+        MACHINE_NAMESPACE: metadata.namespace,
+        MACHINE_UID: metadata.uid,
+    });
+    if let Some(cluster_uid) = &observed.request.cluster_uid {
+        labels[CLUSTER_UID] = json!(cluster_uid);
+    }
     json!({
         "apiVersion": JOB.api_version(),
         "kind": JOB.kind,
-        "metadata": {
-            "name": key.name,
-            "namespace": key.namespace,
-            "labels": {
-                MACHINE_NAME: metadata.name,
-                MACHINE_NAMESPACE: metadata.namespace,
-                MACHINE_UID: metadata.uid,
-            },
-        },
+        "metadata": { "name": key.name, "namespace": key.namespace, "labels": labels },
         "spec": JobSpec { machine_ref, tasks: vec![off] },
     })
 }

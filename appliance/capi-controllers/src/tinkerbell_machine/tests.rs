@@ -74,6 +74,11 @@ impl World {
         world
     }
 
+    /// Returns the unique ID of the management cluster.
+    fn uid(&self) -> &str {
+        self.cluster.as_ref().map_or("", |cluster| &cluster.uid)
+    }
+
     fn put(&self, resource: Resource, name: &str, mut object: Value) -> ObjectKey {
         object["metadata"]["name"] = json!(name);
         object["metadata"]["namespace"] = json!("default");

@@ -67,6 +67,13 @@ pub fn named<'a>(
     Ok(host)
 }
 
+/// Returns true if `provider_id` names the Hardware `host`.
+pub fn is_id_of(provider_id: &str, host: &ObjectKey) -> bool {
+    parse(provider_id).is_ok_and(|(namespace, name)| {
+        name == host.name && namespace.is_none_or(|namespace| namespace == host.namespace)
+    })
+}
+
 /// Splits a provider ID into namespace and name. The old form has only a name.
 fn parse(provider_id: &str) -> Result<(Option<&str>, &str), NameError> {
     let error = || NameError::ProviderId(status::plain(provider_id));

@@ -13,6 +13,9 @@ pub const MACHINE_NAME: &str = "capt.tinkerbell.org/machine-name";
 pub const MACHINE_NAMESPACE: &str = "capt.tinkerbell.org/machine-namespace";
 /// Label with the unique ID of the management cluster that has the TinkerbellMachine.
 pub const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
+/// Annotation of a Hardware with the name of the Template and the Workflow of its machine, if an
+/// object of another machine has the name of the machine.
+pub const INSTALLATION_NAME: &str = "tinbox.dev/installation-name";
 /// Variable of the Template with the agent ID of the machine, as in CAPT.
 pub const DEVICE: &str = "device_1";
 
@@ -45,9 +48,25 @@ pub struct InstallObjects {
     pub workflow: Value,
 }
 
-/// Returns name and namespace of the Template and the Workflow, as in CAPT.
+/// Returns name and namespace of the Template and the Workflow: as in CAPT, unless the Hardware has
+/// another name.
 pub fn key(machine: &ObjectKey, hardware: &Hardware) -> ObjectKey {
-    ObjectKey::new(&hardware.metadata.namespace, &machine.name)
+    let recorded = hardware.metadata.annotations.get(INSTALLATION_NAME);
+    ObjectKey::new(&hardware.metadata.namespace, recorded.unwrap_or(&machine.name))
+}
+
+/// Returns the name for the objects of a machine whose own name is not free: the start of the name,
+/// and a hash of name, namespace and management cluster.
+pub fn second_name(machine: &ObjectKey, cluster_uid: Option<&str>) -> String {
+    // No part of the text contains a slash.
+    let text = format!("{}/{machine}", cluster_uid.unwrap_or_default());
+    // FNV-1a, 64 bits: a name, not a proof. The labels of an object tell its machine.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let hash = format!("{hash:016x}");
+    let start: String = machine.name.chars().take(LABEL_BYTES_MAX - 1 - hash.len()).collect();
+    format!("{}-{hash}", start.trim_end_matches(['-', '.']))
 }
 
 /// Returns true for an object with the labels of `machine` in this management cluster.

@@ -5,11 +5,16 @@ use std::sync::Arc;
 use api::bmc::JOB;
 use api::infrastructure::TINKERBELL_MACHINE;
 use api::meta::ObjectKey;
-use api::tinkerbell::WORKFLOW;
-use objects::Objects as _;
+use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
+use controllers::runtime::Reconciler as _;
+use jiff::Timestamp;
+use objects::{ObjectError, Objects as _};
 use serde_json::{Value, json};
 
 use super::World;
+use super::deletion::bmc;
+use crate::tinkerbell_machine::decide::decide;
+use crate::tinkerbell_machine::install::workflow::second_name;
 
 /// Returns the unique ID of the management cluster that owns a Hardware, and its name for people.
 fn owner(world: &World, host: &str) -> (Value, Value) {
@@ -54,6 +59,124 @@ async fn a_cluster_that_is_paired_under_another_name_keeps_its_machines() {
         assert_eq!(owner(&world, "nuc1"), (json!("c1"), json!("fleet")));
         let (new_status, new_reason, _) = world.condition("worker", "Ready");
         assert_eq!((new_status, new_reason), (status, reason));
+    }
+}
+
+async fn delete(world: &World) {
+    let key = ObjectKey::new("default", "worker");
+    world.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
+}
+
+/// Completes a Job that switches a machine off.
+fn end_job(world: &World, name: &str) {
+    let mut job = world.box_api.peek(JOB, name).unwrap();
+    job["status"] = json!({ "conditions": [{ "type": "Completed", "status": "True" }] });
+    world.box_api.put(JOB, job);
+}
+
+#[tokio::test]
+async fn machines_of_equal_names_are_installed_and_released_side_by_side() {
+    let first = World::paired();
+    let second = World::paired_with("c2", &first.box_api);
+    first.hardware("nuc1", bmc());
+    first.settle("worker").await.unwrap();
+    first.hardware("nuc2", bmc());
+    second.settle("worker").await.unwrap();
+    let name = second_name(&ObjectKey::new("default", "worker"), Some("c2"));
+    assert_eq!(first.box_api.names(WORKFLOW), ["worker", &name]);
+    assert_eq!(first.box_api.names(TEMPLATE), ["worker", &name]);
+    for (name, uid, host) in [("worker", "c1", "nuc1"), (&*name, "c2", "nuc2")] {
+        let workflow = first.box_api.peek(WORKFLOW, name).unwrap();
+        assert_eq!(workflow["spec"]["templateRef"], name);
+        assert_eq!(workflow["spec"]["hardwareRef"], host);
+        assert_eq!(workflow["metadata"]["labels"]["tinbox.dev/management-cluster-uid"], uid);
+        assert_eq!(owner(&first, host).0, uid);
+        first.set_workflow(name, json!({ "state": "SUCCESS" }));
+    }
+    for world in [&first, &second] {
+        world.settle("worker").await.unwrap();
+        assert_eq!(world.condition("worker", "Ready").0, "True");
+        delete(world).await;
+        world.settle("worker").await.unwrap();
+        assert_eq!(world.condition("worker", "Ready").1, "PoweringOff");
+    }
+    let jobs = ["worker-poweroff".to_owned(), format!("{name}-poweroff")];
+    assert_eq!(first.box_api.names(JOB), [&*jobs[1], &*jobs[0]]);
+    let job = first.box_api.peek(JOB, &jobs[1]).unwrap();
+    assert_eq!(job["metadata"]["labels"]["tinbox.dev/management-cluster-uid"], "c2");
+    // The end of one Job proves nothing about the other machine.
+    end_job(&first, &jobs[1]);
+    first.settle("worker").await.unwrap();
+    assert_eq!(first.condition("worker", "Ready").1, "PoweringOff");
+    let _ = second.settle("worker").await;
+    assert_eq!(first.box_api.names(JOB), jobs[..1]);
+    assert_eq!((owner(&first, "nuc1").0, owner(&first, "nuc2").0), (json!("c1"), Value::Null));
+    let annotations = &first.host("nuc2")["metadata"]["annotations"];
+    assert_eq!(annotations["tinbox.dev/installation-name"], Value::Null);
+    end_job(&first, &jobs[0]);
+    let _ = first.settle("worker").await;
+    assert!(first.management.peek(TINKERBELL_MACHINE, "worker").is_none());
+    assert!([WORKFLOW, TEMPLATE, JOB].iter().all(|kind| first.box_api.names(*kind).is_empty()));
+}
+
+#[tokio::test]
+async fn two_installations_that_begin_at_once_do_not_share_a_template() {
+    let first = World::paired();
+    let second = World::paired_with("c2", &first.box_api);
+    first.hardware("nuc1", json!({}));
+    first.hardware("nuc2", json!({}));
+    let key = ObjectKey::new("default", "worker");
+    // Both have decided before one of them writes.
+    let mut decided = Vec::new();
+    for world in [&first, &second] {
+        while world.box_api.names(HARDWARE).iter().all(|host| owner(world, host).0 != world.uid()) {
+            world.reconciler().reconcile(&key).await.unwrap();
+        }
+        let reconciler = world.reconciler();
+        let observed = reconciler.observe(&key).await.unwrap();
+        decided.push((decide(&observed, Timestamp::UNIX_EPOCH), observed, reconciler));
+    }
+    let mut results = Vec::new();
+    for (decision, observed, reconciler) in decided {
+        let mut metadata = observed.machine.metadata.clone();
+        let mut result = Ok(());
+        for step in decision.steps {
+            result = match result {
+                Ok(()) => reconciler.apply(&observed, &mut metadata, step).await,
+                error => error,
+            };
+        }
+        results.push(result);
+    }
+    assert_eq!(results[0], Ok(()));
+    assert!(matches!(results[1], Err(ObjectError::Conflict(_))), "{results:?}");
+    assert_eq!(first.box_api.names(WORKFLOW), ["worker"]);
+    second.settle("worker").await.unwrap();
+    let name = second_name(&key, Some("c2"));
+    assert_eq!(first.box_api.names(WORKFLOW), ["worker", &name]);
+}
+
+#[tokio::test]
+async fn only_a_machine_that_names_its_hardware_takes_it_from_another_cluster() {
+    let world = World::paired();
+    world.hardware("nuc1", json!({}));
+    world.provision("worker").await;
+    for (spec, takes) in [
+        // As in the founding guide: the provider ID is the name of the machine itself.
+        (json!({ "providerID": "tinkerbell://worker" }), false),
+        (json!({ "providerID": "tinkerbell://default/nuc2" }), false),
+        (json!({ "hardwareName": "nuc1" }), false),
+        (json!({ "providerID": "tinkerbell://worker", "hardwareName": "nuc1" }), true),
+        (json!({ "providerID": "tinkerbell://nuc1" }), true),
+        (json!({ "providerID": "tinkerbell://default/nuc1" }), true),
+    ] {
+        let other = World::paired_with("c2", &Arc::default());
+        other.box_api.put(HARDWARE, world.host("nuc1"));
+        let mut machine = other.get("worker");
+        machine["spec"] = spec.clone();
+        other.management.put(TINKERBELL_MACHINE, machine);
+        other.settle("worker").await.unwrap();
+        assert_eq!(owner(&other, "nuc1").0 == "c2", takes, "{spec}");
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::World;
 use controllers::runtime::Reconciler as _;
 
-fn bmc() -> Value {
+pub fn bmc() -> Value {
     json!({ "bmcRef": { "kind": "Machine", "name": "bmc1" } })
 }
 
@@ -80,7 +80,12 @@ async fn a_job_of_an_earlier_machine_with_this_name_proves_nothing() {
     let world = World::paired();
     world.hardware("nuc1", bmc());
     world.provision("worker").await;
-    let labels = json!({ "tinbox.dev/machine-uid": "an earlier one" });
+    let labels = json!({
+        "capt.tinkerbell.org/machine-name": "worker",
+        "capt.tinkerbell.org/machine-namespace": "default",
+        "tinbox.dev/management-cluster-uid": "c1",
+        "tinbox.dev/machine-uid": "an earlier one",
+    });
     let metadata = json!({ "name": "worker-poweroff", "namespace": "default", "labels": labels });
     let done = json!({ "conditions": [{ "type": "Completed", "status": "True" }] });
     world.box_api.put(JOB, json!({ "metadata": metadata, "status": done }));

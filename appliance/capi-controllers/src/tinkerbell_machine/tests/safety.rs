@@ -9,6 +9,7 @@ use objects::Objects as _;
 use serde_json::{Value, json};
 
 use super::World;
+use crate::tinkerbell_machine::install::workflow::second_name;
 use controllers::runtime::Reconciler as _;
 
 fn bmc() -> Value {
@@ -79,6 +80,10 @@ async fn a_move_to_another_management_cluster_keeps_the_machine() {
     assert_untouched(&target, &host);
     let owner = &target.host("nuc1")["metadata"]["labels"]["tinbox.dev/management-cluster-uid"];
     assert_eq!(owner, "c2");
+    for resource in [WORKFLOW, TEMPLATE] {
+        let labels = &target.box_api.peek(resource, "worker").unwrap()["metadata"]["labels"];
+        assert_eq!(labels["tinbox.dev/management-cluster-uid"], "c2");
+    }
 }
 
 #[tokio::test]
@@ -214,15 +219,31 @@ async fn a_workflow_that_was_deleted_is_not_started_again() {
 }
 
 #[tokio::test]
-async fn a_template_of_another_owner_installs_nothing() {
+async fn objects_of_another_owner_install_nothing() {
     let world = World::paired();
     world.hardware("nuc1", bmc());
-    let metadata = json!({ "name": "worker", "namespace": "default" });
-    let template = json!({ "metadata": metadata, "spec": { "data": "name: erase" } });
-    world.box_api.put(TEMPLATE, template);
+    let put = |resource, name: &str| {
+        let metadata = json!({ "name": name, "namespace": "default" });
+        let spec = json!({ "data": "name: erase" });
+        world.box_api.put(resource, json!({ "metadata": metadata, "spec": spec }));
+    };
+    // One object has the name of the machine, the other the second name.
+    let second = second_name(&ObjectKey::new("default", "worker"), Some("c1"));
+    put(TEMPLATE, "worker");
+    put(WORKFLOW, &second);
     world.settle("worker").await.unwrap();
-    assert_eq!(world.condition("worker", "Ready").1, "NameTaken");
-    assert!(world.box_api.names(WORKFLOW).is_empty());
+    let (_, reason, message) = world.condition("worker", "Ready");
+    assert_eq!(reason, "NameTaken", "{message}");
+    assert_eq!(
+        (world.box_api.names(WORKFLOW), world.box_api.names(TEMPLATE)),
+        (vec![second.clone()], vec!["worker".to_owned()])
+    );
+    // The second name is free again.
+    world.box_api.delete(WORKFLOW, &ObjectKey::new("default", &second)).await.unwrap();
+    world.settle("worker").await.unwrap();
+    let workflow = world.box_api.peek(WORKFLOW, &second).unwrap();
+    assert_eq!(workflow["spec"]["templateRef"], second);
+    assert_eq!(world.box_api.names(TEMPLATE), ["worker".to_owned(), second]);
 }
 
 #[tokio::test]
@@ -247,4 +268,6 @@ async fn a_moved_machine_that_is_deleted_at_once_is_released() {
     target.settle("worker").await.unwrap();
     assert_eq!(target.condition("worker", "Ready").1, "PoweringOff");
     assert_eq!(target.box_api.names(JOB), ["worker-poweroff"]);
+    assert!(target.box_api.names(WORKFLOW).is_empty());
+    assert!(target.box_api.names(TEMPLATE).is_empty());
 }

@@ -2,7 +2,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{BootMode, BootOptions, Hardware, Template, Workflow};
 use serde_json::{Value, json};
 
-use super::{InstallObjects, InstallRequest, is_of, key, objects};
+use super::{InstallObjects, InstallRequest, is_of, key, objects, second_name};
 use crate::tinkerbell_machine::install::InstallError;
 
 fn hardware(more: &Value) -> Hardware {
@@ -87,6 +87,34 @@ fn the_labels_tell_objects_of_machines_with_one_name_apart() {
     assert!(!is_of(&made.metadata, &machine, None));
     assert!(!is_of(&made.metadata, &machine, Some("c2")));
     assert!(!is_of(&made.metadata, &other, Some("c1")));
+}
+
+#[test]
+fn a_second_name_differs_by_machine_namespace_and_cluster() {
+    let name =
+        |uid, namespace: &str, name: &str| second_name(&ObjectKey::new(namespace, name), uid);
+    // The names of running installations must never change.
+    assert_eq!(name(Some("c1"), "default", "worker-a"), "worker-a-70bd5cb99e3f2d58");
+    let long = "a".repeat(45) + "-.b";
+    let mut names = vec![
+        name(Some("c1"), "default", "worker-a"),
+        name(Some("c2"), "default", "worker-a"),
+        name(Some("c1"), "staging", "worker-a"),
+        name(None, "default", "worker-a"),
+        name(None, "default", &long),
+        name(None, "default", &(long.clone() + "c")),
+    ];
+    assert_eq!(names[4].split('-').next(), Some(&*"a".repeat(45)));
+    assert!(names.iter().all(|name| name.len() <= 63), "{names:?}");
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 6, "{names:?}");
+    // The recorded name takes precedence.
+    let mut hardware = hardware(&json!({}));
+    let recorded = ("tinbox.dev/installation-name".to_owned(), "worker-a-0".to_owned());
+    hardware.metadata.annotations.extend([recorded]);
+    let machine = ObjectKey::new("default", "worker-a");
+    assert_eq!(key(&machine, &hardware), ObjectKey::new("rack", "worker-a-0"));
 }
 
 #[test]
