@@ -31,28 +31,16 @@ impl TinkerbellMachineReconciler {
                 edit(objects, HARDWARE, &host.metadata, |it| own(it, observed)).await.map(drop)
             }
             Step::NameInstallation(name) => {
-                let record = |host: &mut Value| {
-                    host["metadata"]["annotations"][INSTALLATION_NAME] = json!(name);
-                };
-                self.edit_host(observed, record).await
+                self.annotate_host(observed, INSTALLATION_NAME, &name).await
             }
             Step::UserData(text) => {
                 let write = |host: &mut Value| host["spec"]["userData"] = Value::String(text);
                 self.edit_host(observed, write).await
             }
             Step::MarkStarted => {
-                let uid = &observed.machine.metadata.uid;
-                let mark = |host: &mut Value| {
-                    host["metadata"]["annotations"][STARTED] = json!(uid);
-                };
-                self.edit_host(observed, mark).await
+                self.annotate_host(observed, STARTED, &observed.machine.metadata.uid).await
             }
-            Step::MarkProvisioned => {
-                let mark = |host: &mut Value| {
-                    host["metadata"]["annotations"][PROVISIONED] = json!("true");
-                };
-                self.edit_host(observed, mark).await
-            }
+            Step::MarkProvisioned => self.annotate_host(observed, PROVISIONED, "true").await,
             Step::Release => {
                 let at = self.clock.now();
                 gone_is_fine(self.edit_host(observed, |host| free(host, at)).await)
@@ -104,6 +92,16 @@ impl TinkerbellMachineReconciler {
     ) -> Result<(), ObjectError> {
         let Some(host) = &observed.host else { return Ok(()) };
         edit(self.objects.as_ref(), HARDWARE, &host.metadata, change).await.map(drop)
+    }
+
+    async fn annotate_host(
+        &self,
+        observed: &Observed,
+        key: &str,
+        value: &str,
+    ) -> Result<(), ObjectError> {
+        let annotate = |host: &mut Value| host["metadata"]["annotations"][key] = json!(value);
+        self.edit_host(observed, annotate).await
     }
 
     /// Changes the TinkerbellMachine, and updates the resource version in `metadata`.

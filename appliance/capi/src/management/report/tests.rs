@@ -83,26 +83,6 @@ fn each_state_has_its_reason_and_says_what_to_do() {
             "Unauthorized",
             "the cause; the credential",
         ),
-        (
-            Phase::Blocked(DiscoveryError::NoRightToId(error(Cause::Rights))),
-            "False",
-            "Forbidden",
-            "missing right: get of the namespace kube-system, whose UID is the ID of the cluster: ",
-        ),
-        (
-            Phase::Refused(Refusal::OtherCluster { own: "a-1".to_owned(), found: "b-2".into() }),
-            "False",
-            "ClusterChanged",
-            "the kubeconfig leads to the cluster b-2, but the box was paired with the cluster a-1; \
-             the box changes no machine: correct the kubeconfig, or, to serve the other cluster, \
-             unpair and pair again",
-        ),
-        (
-            Phase::Refused(Refusal::Duplicate { first: ObjectKey::new("default", "fleet") }),
-            "False",
-            "AlreadyPaired",
-            "the ManagementCluster default/fleet leads to the same cluster; unpair one of the two",
-        ),
         (watching(connected()), "True", "Connected", "all kinds are watched"),
         (watching(WatchState::default()), "Unknown", "Connecting", ""),
         (watching(failing(&error(Cause::Credential))), "False", "Unauthorized", "; the credential"),
@@ -127,6 +107,33 @@ fn each_state_has_its_reason_and_says_what_to_do() {
         let found = condition(phase);
         assert_eq!((found.status.as_str(), found.reason.as_str()), (state, reason), "{shown}");
         assert!(found.message.contains(message), "{shown}: {}", found.message);
+    }
+}
+
+#[test]
+fn a_cluster_that_is_not_served_names_the_cause() {
+    for (phase, reason, message) in [
+        (
+            Phase::Blocked(DiscoveryError::NoRightToId(error(Cause::Rights))),
+            "Forbidden",
+            "missing right: get of the namespace kube-system, whose UID is the ID of the cluster: ",
+        ),
+        (
+            Phase::Refused(Refusal::OtherCluster { own: "a-1".to_owned(), found: "b-2".into() }),
+            "ClusterChanged",
+            "the kubeconfig leads to the cluster b-2, but the box was paired with the cluster a-1; \
+             the box changes no machine: correct the kubeconfig, or, to serve the other cluster, \
+             unpair and pair again",
+        ),
+        (
+            Phase::Refused(Refusal::Duplicate { first: ObjectKey::new("default", "fleet") }),
+            "AlreadyPaired",
+            "the ManagementCluster default/fleet leads to the same cluster; unpair one of the two",
+        ),
+    ] {
+        let found = condition(phase);
+        assert_eq!((found.status.as_str(), found.reason.as_str()), ("False", reason));
+        assert!(found.message.contains(message), "{}", found.message);
     }
 }
 
