@@ -13,6 +13,7 @@ use objects::{ObjectError, find, read};
 use serde_json::Value;
 
 use super::{TinkerbellClusterReconciler, endpoint, owner};
+use crate::tinkerbell_machine::choice::HardwareRequest;
 
 /// Annotation or label of a cluster whose infrastructure another program manages (`cluster-api`
 /// `util/annotations`; the contract of providers calls it a label).
@@ -115,7 +116,8 @@ impl TinkerbellClusterReconciler {
         Ok(conflicts)
     }
 
-    /// Returns true if the TinkerbellMachine that owns the Hardware belongs to the cluster.
+    /// Returns true if the TinkerbellMachine that owns the Hardware belongs to the cluster. A machine
+    /// of the same name in another management cluster does not.
     async fn is_member(&self, observed: &Observed, host: &Hardware) -> Result<bool, ObjectError> {
         let label = |key| host.metadata.labels.get(key).map_or("", String::as_str);
         let (namespace, name) = (label(OWNER_NAMESPACE), label(OWNER_NAME));
@@ -125,8 +127,14 @@ impl TinkerbellClusterReconciler {
         let key = ObjectKey::new(namespace, name);
         let objects = self.view.objects.as_ref();
         let machine: Option<TinkerbellMachine> = find(objects, TINKERBELL_MACHINE, &key).await?;
+        let Some(machine) = machine else { return Ok(false) };
+        let request = HardwareRequest {
+            cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
+            ..HardwareRequest::of(&machine, None, &self.box_name)
+        };
         let cluster = observed.owner.as_ref().map(|owner| &owner.metadata.name);
-        let label = machine.as_ref().and_then(|it| it.metadata.labels.get(CLUSTER_NAME));
-        Ok(cluster.is_some() && label == cluster)
+        let is_of_cluster =
+            cluster.is_some() && machine.metadata.labels.get(CLUSTER_NAME) == cluster;
+        Ok(is_of_cluster && (request.owns(host) || request.follows(host)))
     }
 }

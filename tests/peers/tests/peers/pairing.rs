@@ -142,6 +142,7 @@ fn a_box_is_paired_and_unpaired_by_the_command_line() {
     assert!(status.version.unwrap().starts_with("v1."));
     assert_eq!(status.contract, Some(api::infrastructure::Contract::V1beta1));
     assert!(status.last_contact.is_some());
+    assert!(status.cluster_uid.is_some());
     assert!(status.credential_expires.unwrap() > Timestamp::now() + SignedDuration::from_hours(24));
     let skew = status.conditions.iter().find(|it| it.kind == "ProviderVersionSkew").unwrap();
     assert_eq!((skew.status.as_str(), skew.reason.as_str()), ("False", "SameFields"));

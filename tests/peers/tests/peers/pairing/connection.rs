@@ -83,7 +83,7 @@ struct Connected {
     work: Arc<Remembered>,
     shutdown: CancellationToken,
     runtime: Runtime,
-    _cluster: Cluster,
+    cluster: Cluster,
 }
 
 /// Namespace and name of the ManagementCluster.
@@ -120,12 +120,32 @@ impl Connected {
         };
         let shutdown = CancellationToken::new();
         runtime.spawn(clusters.run(shutdown.clone()));
-        Self { kubectl, relay, objects, clock, work, shutdown, runtime, _cluster: cluster }
+        Self { kubectl, relay, objects, clock, work, shutdown, runtime, cluster }
     }
 
     fn stored(&self) -> ManagementCluster {
-        let object = self.runtime.block_on(self.objects.get(MANAGEMENT_CLUSTER, &fleet()));
+        self.stored_as("fleet")
+    }
+
+    fn stored_as(&self, name: &str) -> ManagementCluster {
+        let key = ObjectKey::new("default", name);
+        let object = self.runtime.block_on(self.objects.get(MANAGEMENT_CLUSTER, &key));
         serde_json::from_value(object.unwrap()).unwrap()
+    }
+
+    /// Pairs the cluster under another name, with rights in one namespace only.
+    fn pair(&self, name: &str) {
+        let admin = administrator(&self.cluster);
+        let admin = Kubeconfig::parse_context(&admin, Some("admin")).unwrap();
+        self.runtime.block_on(async {
+            let (identity, url) = (Identity::new("box", name, Some("default")), self.relay.url());
+            let created = pairing::create_identity(&admin, &identity, Some(&url), LIFETIME).await;
+            let key = ObjectKey::new("default", name);
+            let created = created.unwrap();
+            for (kind, object) in pairing::box_objects(&key, &created, Some("default"), None) {
+                self.objects.create(kind, object).await.unwrap();
+            }
+        });
     }
 
     /// Returns the kubeconfig in the Secret of the box.
@@ -137,8 +157,12 @@ impl Connected {
     }
 
     fn reaches(&self, reason: &str) {
-        until(&format!("the reason {reason}"), || {
-            self.stored().status.connected().is_some_and(|it| it.reason == reason)
+        self.reaches_as("fleet", reason);
+    }
+
+    fn reaches_as(&self, name: &str, reason: &str) {
+        until(&format!("{name}: the reason {reason}"), || {
+            self.stored_as(name).status.connected().is_some_and(|it| it.reason == reason)
         });
     }
 
@@ -204,4 +228,39 @@ fn the_end_of_a_connection_ends_its_work_and_changes_no_machine() {
     until("the end of the work", || running() == 0);
     let machine = ["get", "tinkerbellmachines/m1", "-o", "jsonpath={.metadata.generation}"];
     assert_eq!(good(&it.kubectl, &machine, ""), "1");
+}
+
+#[test]
+fn a_cluster_is_known_by_its_id_and_not_by_a_name() {
+    let it = Connected::start();
+    it.reaches("Connected");
+    let id = ["get", "namespace/kube-system", "-o", "jsonpath={.metadata.uid}"];
+    let id = Some(good(&it.kubectl, &id, ""));
+    assert_eq!(it.stored().status.cluster_uid, id);
+    it.pair("second");
+    it.reaches_as("second", "AlreadyPaired");
+    let message = it.stored_as("second").status.connected().unwrap().message.clone();
+    assert!(message.contains("the ManagementCluster default/fleet"), "{message}");
+    assert_eq!(it.work.starts.load(Ordering::SeqCst), 1);
+    // After the end of the first, the other has the cluster, and may read its ID.
+    good(&it.kubectl, &["delete", "managementcluster/fleet"], "");
+    it.reaches_as("second", "Connected");
+    assert_eq!(it.stored_as("second").status.cluster_uid, id);
+    assert_eq!(it.work.starts.load(Ordering::SeqCst), 2);
+
+    // A kubeconfig that leads to another cluster, as far as the ManagementCluster knows.
+    let patch = |part: &str, patch: &Value| {
+        let patch = ["-p", &patch.to_string()].map(str::to_owned);
+        let subject = ["patch", "managementcluster/second", "--type=merge", part];
+        let all: Vec<&str> = subject.into_iter().filter(|it| !it.is_empty()).collect();
+        let patch: Vec<&str> = patch.iter().map(String::as_str).collect();
+        good(&it.kubectl, &[all, patch].concat(), "");
+    };
+    patch("", &json!({ "spec": { "suspend": true } }));
+    it.reaches_as("second", "Suspended");
+    patch("--subresource=status", &json!({ "status": { "clusterUID": "another" } }));
+    patch("", &json!({ "spec": { "suspend": false } }));
+    it.reaches_as("second", "ClusterChanged");
+    assert_eq!(it.work.starts.load(Ordering::SeqCst), 2);
+    assert_eq!(it.work.running.load(Ordering::SeqCst), 0);
 }
