@@ -21,8 +21,8 @@ pub use cluster::{
 pub use failure_domains::{Contract, FailureDomain, FailureDomains, NamedFailureDomain};
 pub use machine::{
     Affinity, AffinityTerm, HardwareSelector, MachineAddress, MachineBootOptions,
-    TinkerbellMachine, TinkerbellMachineSpec, TinkerbellMachineStatus, UserDataSecret,
-    WeightedTerm,
+    TinkerbellMachine, TinkerbellMachineSpec, TinkerbellMachineStatus, UnknownWipeMethod,
+    UserDataSecret, WeightedTerm, WipeMethod,
 };
 pub use template::{
     BoxHardware, ClusterTemplate, MachineTemplate, NodeInfo, TemplateMeta,

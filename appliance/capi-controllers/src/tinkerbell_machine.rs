@@ -18,6 +18,7 @@ mod observe;
 mod plan;
 mod progress;
 mod release;
+mod wipe;
 
 use std::sync::Arc;
 

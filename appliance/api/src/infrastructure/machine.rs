@@ -46,6 +46,9 @@ pub struct TinkerbellMachineSpec {
     pub user_data_secret: Option<UserDataSecret>,
     /// Tinbox extension: failure domain of the Hardware, unless the owning Machine has one.
     pub failure_domain: String,
+    /// Tinbox extension: method of a [`WipeMethod`] that erases the disks before the release of the
+    /// Hardware; empty or `None` to keep the data.
+    pub wipe_on_release: String,
 }
 
 /// Label rules that require or prefer Hardware.
@@ -104,6 +107,47 @@ pub struct HardwareSelector {
     /// Further labels that the Hardware must have: in v1alpha4, every other key is a label.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
+}
+
+/// Method that erases a disk, as the action `disk-wipe` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WipeMethod {
+    /// Strongest command that the disk has, else zeros.
+    Auto,
+    /// Zeros on the whole disk.
+    Zero,
+    /// The disk discards all blocks.
+    Discard,
+}
+
+/// Error: `spec.wipeOnRelease` of a TinkerbellMachine has a value that this release does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("spec.wipeOnRelease is {0:?}; expected None, Auto, Zero or Discard")]
+pub struct UnknownWipeMethod(String);
+
+impl WipeMethod {
+    /// Parses `spec.wipeOnRelease`; `None` if the data stay.
+    ///
+    /// # Errors
+    /// The text is none of the known values.
+    pub fn parse(text: &str) -> Result<Option<Self>, UnknownWipeMethod> {
+        match text {
+            "" | "None" => Ok(None),
+            "Auto" => Ok(Some(Self::Auto)),
+            "Zero" => Ok(Some(Self::Zero)),
+            "Discard" => Ok(Some(Self::Discard)),
+            other => Err(UnknownWipeMethod(other.to_owned())),
+        }
+    }
+
+    /// Returns the value of the setting `WIPE_METHOD` of the action `disk-wipe`.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Zero => "zero",
+            Self::Discard => "discard",
+        }
+    }
 }
 
 /// Secret with user data, in the namespace of the machine.

@@ -13,6 +13,7 @@ use super::decide::{BOX, FINALIZER, MANAGEMENT_CLUSTER, STARTED, Step};
 use super::install::workflow::{self, CLUSTER_UID, INSTALLATION_NAME};
 use super::observe::Observed;
 use super::release::job_name;
+use super::wipe::WIPED;
 use crate::management_view::ViewEvent;
 use controllers::enrollment::PROVISIONED;
 
@@ -39,6 +40,9 @@ impl TinkerbellMachineReconciler {
             }
             Step::MarkStarted => {
                 self.annotate_host(observed, STARTED, &observed.machine.metadata.uid).await
+            }
+            Step::MarkWiped => {
+                self.annotate_host(observed, WIPED, &observed.machine.metadata.uid).await
             }
             Step::MarkProvisioned => self.annotate_host(observed, PROVISIONED, "true").await,
             Step::Release => {
@@ -214,6 +218,7 @@ fn free(host: &mut Value, at: jiff::Timestamp) {
         annotations.remove(STARTED);
         annotations.remove(MANAGEMENT_CLUSTER);
         annotations.remove(INSTALLATION_NAME);
+        annotations.remove(WIPED);
         annotations.insert(RELEASED_AT.to_owned(), json!(at));
     }
     if let Some(spec) = host["spec"].as_object_mut() {

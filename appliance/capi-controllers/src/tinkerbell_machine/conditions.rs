@@ -18,6 +18,7 @@ pub const BOOTSTRAP: &str = "BootstrapDataReady";
 pub const INSTALLED: &str = "Installed";
 
 /// Status with the changes of one decision.
+#[derive(Clone)]
 pub struct StatusUpdate {
     /// Status with all changes so far.
     pub status: TinkerbellMachineStatus,

@@ -64,6 +64,8 @@ pub enum Step {
     UserData(String),
     /// Records in the Hardware that the Workflow of the machine exists.
     MarkStarted,
+    /// Records in the Hardware that its disks were erased.
+    MarkWiped,
     /// Records in the Hardware that the installation completed.
     MarkProvisioned,
     /// Removes owner, user data and network boot permission from the Hardware.

@@ -54,6 +54,8 @@ pub struct Observed {
     pub power_off: Option<Job>,
     /// Key of the Job that switches the machine off; read only before a release.
     pub power_off_key: ObjectKey,
+    /// Workflow that erases the disks; read only before a release.
+    pub wipe: Option<Workflow>,
     /// Inputs of the installation; `None` unless an installation is due.
     pub inputs: Option<Inputs>,
 }
@@ -191,6 +193,8 @@ impl TinkerbellMachineReconciler {
             observed.template = find(objects, TEMPLATE, &key).await?;
             observed.boots = boots(objects, &key).await?;
             (observed.power_off_key, observed.power_off) = self.power_off(observed, &key).await?;
+            let key = super::wipe::key(&observed.machine.metadata, host);
+            observed.wipe = find(objects, WORKFLOW, &key).await?;
         } else if !observed.has_workflow() && !observed.is_provisioned() {
             observed.template = find(objects, TEMPLATE, &key).await?;
             observed.inputs = Some(self.inputs(observed, host).await?);

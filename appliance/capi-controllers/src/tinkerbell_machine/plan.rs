@@ -65,7 +65,7 @@ fn secret(
 
 /// Returns the boot options of the TinkerbellMachine. With a BMC, the default is `netboot`, which
 /// switches the machine on.
-fn boot_options(observed: &Observed, host: &Hardware) -> BootOptions {
+pub fn boot_options(observed: &Observed, host: &Hardware) -> BootOptions {
     let own = &observed.machine.spec.boot_options;
     let default = host.spec.bmc_ref.as_ref().map(|_| BootMode::Netboot);
     BootOptions {

@@ -1,5 +1,5 @@
-//! Release of the Hardware of a deleted TinkerbellMachine: stop the installation, switch the
-//! machine off, remove the owner.
+//! Release of the Hardware of a deleted TinkerbellMachine: stop the installation, erase the disks
+//! if the machine requires it, switch the machine off, remove the owner.
 
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use super::conditions::{READY, StatusUpdate};
 use super::decide::{Decision, Step};
 use super::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE, key};
 use super::observe::Observed;
+use super::wipe::{self, WIPE_FAILED, WIPING};
 
 /// Label of the power-off Job with the UID of the TinkerbellMachine, because a Job with the same
 /// name may be left over from an earlier machine.
@@ -28,7 +29,7 @@ const FOLLOW: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_secs(60);
 /// Wait before the next step after a write that changes the input of the decision. An object that a
 /// finalizer holds is read at this interval.
-const NEXT: Duration = Duration::from_millis(500);
+pub const NEXT: Duration = Duration::from_millis(500);
 
 /// Returns the name of the Job that switches a machine off, as in CAPT, from that of the Workflow.
 pub fn job_name(workflow: &str) -> String {
@@ -41,25 +42,34 @@ pub fn decide(observed: &Observed, update: StatusUpdate) -> Decision {
         let message = "no Hardware belongs to the machine";
         return Decision { steps: vec![record(message), Step::RemoveFinalizer], requeue: None };
     };
-    match power_off(observed, host, update) {
-        Ok(()) => done(observed, host),
-        Err(decision) => decision,
-    }
+    let is_used = is_used(observed, host, update.reason(READY));
+    let is_ready = match wipe::wipe(observed, host, is_used, update.clone()) {
+        Ok(()) => power_off(observed, host, is_used, update),
+        Err(decision) => Err(decision),
+    };
+    is_ready.map_or_else(|decision| decision, |()| done(observed, host))
+}
+
+/// Returns true if an installation of the machine has begun, so that the machine may be on and its
+/// disks may have data. `reason` is that of the condition `Ready`.
+fn is_used(observed: &Observed, host: &Hardware, reason: &str) -> bool {
+    observed.is_provisioned()
+        || observed.is_started(host)
+        || observed.has_workflow()
+        || own_job(observed).is_some()
+        || [POWERING_OFF, POWER_OFF_FAILED, WIPING, WIPE_FAILED].contains(&reason)
 }
 
 /// Returns success after the machine was switched off or needs no power-off, else the next steps.
 fn power_off(
     observed: &Observed,
     host: &Hardware,
+    is_used: bool,
     mut update: StatusUpdate,
 ) -> Result<(), Decision> {
     let metadata = &observed.machine.metadata;
-    let is_off_due = observed.is_provisioned()
-        || observed.has_workflow()
-        || observed.power_off.as_ref().is_some_and(|it| observed.has(&it.metadata))
-        || [POWERING_OFF, POWER_OFF_FAILED].contains(&update.reason(READY));
     let skip = metadata.annotations.contains_key(SKIP_POWER_OFF);
-    let Some(bmc) = host.spec.bmc_ref.as_ref().filter(|_| is_off_due && !skip) else {
+    let Some(bmc) = host.spec.bmc_ref.as_ref().filter(|_| is_used && !skip) else {
         return Ok(());
     };
     let key = observed.power_off_key.clone();
@@ -97,6 +107,12 @@ fn power_off(
     Err(Decision { steps, requeue: Some(wait) }.with_status(observed, update))
 }
 
+/// Returns the power-off Job of the machine itself.
+pub fn own_job(observed: &Observed) -> Option<&Job> {
+    let uid = &observed.machine.metadata.uid;
+    observed.power_off.as_ref().filter(|job| job.metadata.labels.get(MACHINE_UID) == Some(uid))
+}
+
 fn failure(job: &Job, host: &Hardware) -> String {
     let why = job.status.condition("Failed").map_or("", |it| &it.message);
     format!(
@@ -107,7 +123,7 @@ fn failure(job: &Job, host: &Hardware) -> String {
 }
 
 /// Returns the steps that end the installation.
-fn stop(observed: &Observed, host: &Hardware) -> Vec<Step> {
+pub fn stop(observed: &Observed, host: &Hardware) -> Vec<Step> {
     let key = key(&observed.request.machine, host);
     let workflow = observed.workflow.as_ref().filter(|it| observed.has(&it.metadata));
     let template = observed.template.as_ref().filter(|it| observed.has(&it.metadata));
@@ -118,7 +134,7 @@ fn stop(observed: &Observed, host: &Hardware) -> Vec<Step> {
 
 fn done(observed: &Observed, host: &Hardware) -> Decision {
     let mut steps = stop(observed, host);
-    if observed.power_off.as_ref().is_some_and(|job| observed.has(&job.metadata)) {
+    if own_job(observed).is_some() {
         // Without its owner, the Job would be left over forever.
         steps.push(Step::Delete(JOB, observed.power_off_key.clone()));
     }

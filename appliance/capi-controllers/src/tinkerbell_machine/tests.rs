@@ -4,6 +4,7 @@ mod clusters;
 mod crash;
 mod deletion;
 mod safety;
+mod wipe;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -69,7 +69,8 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 10] = [
 ];
 const WORKFLOWS: &str = "workflows.tinkerbell.org";
 const TEMPLATES: &str = "tinkerbellmachinetemplates.infrastructure.cluster.x-k8s.io";
-const MACHINE_FIELDS: &[&str] = &["failureDomain", "hardwareSelector", "osImage", "userDataSecret"];
+const MACHINE_FIELDS: &[&str] =
+    &["failureDomain", "hardwareSelector", "osImage", "userDataSecret", "wipeOnRelease"];
 
 fn published(script: &str, arguments: &[&str]) -> Vec<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);

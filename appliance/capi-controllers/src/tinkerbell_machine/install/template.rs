@@ -1,5 +1,6 @@
 //! Template data of an installation: the text of an override, else the default.
 
+use api::infrastructure::WipeMethod;
 use api::meta::ObjectKey;
 use api::tinkerbell::{Hardware, Template};
 use serde_json::{Value, json};
@@ -23,6 +24,8 @@ const IMAGE_RETRY_WAIT: u64 = 15;
 /// Time limit of one file in seconds.
 const FILE_TIMEOUT: u64 = 120;
 const REBOOT_TIMEOUT: u64 = 60;
+/// Time limit in seconds to erase one disk, as in the template library.
+const WIPE_TIMEOUT: u64 = 28_800;
 
 /// Partition with the root file system in images for cloud-init, as in CAPT. The action `writefile`
 /// does not search for the root file system.
@@ -130,17 +133,39 @@ pub fn default_data(installation: &Installation<'_>) -> Result<String, InstallEr
         DataFormat::Ignition | DataFormat::Other(_) => {}
     }
     actions.push(action("reboot", "reboot", REBOOT_TIMEOUT));
-    yaml(&json!({
+    yaml(&document(name, WORKFLOW_TIMEOUT, &actions))
+}
+
+/// Returns Template data that erase `disks` and leave the agent running.
+///
+/// # Errors
+/// A disk is invalid ([`InstallError::DiskInvalid`]).
+pub fn wipe_data(name: &str, disks: &[String], method: WipeMethod) -> Result<String, InstallError> {
+    let mut actions = vec![];
+    for (at, disk) in disks.iter().enumerate() {
+        check_disk(disk)?;
+        let mut wipe = action(&format!("wipe disk {}", at + 1), "disk-wipe", WIPE_TIMEOUT);
+        wipe["environment"] =
+            json!({ "BLOCK_DEVICE": literal(disk), "WIPE_METHOD": method.setting() });
+        actions.push(wipe);
+    }
+    let timeout = WIPE_TIMEOUT * u64::try_from(actions.len()).unwrap_or(1);
+    yaml(&document(name, timeout, &actions))
+}
+
+/// Returns a document with one task, which the agent of the machine runs.
+fn document(name: &str, timeout: u64, actions: &[Value]) -> Value {
+    json!({
         "version": "0.1",
         "name": literal(name),
-        "global_timeout": WORKFLOW_TIMEOUT,
+        "global_timeout": timeout,
         "tasks": [{
             "name": literal(name),
             "worker": format!("{{{{.{}}}}}", super::workflow::DEVICE),
             "volumes": ["/dev:/dev"],
             "actions": actions,
         }],
-    }))
+    })
 }
 
 fn yaml(value: &Value) -> Result<String, InstallError> {

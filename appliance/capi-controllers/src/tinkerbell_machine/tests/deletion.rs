@@ -19,7 +19,7 @@ async fn delete(world: &World) {
     world.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
 }
 
-fn end_job(world: &World) {
+pub fn end_job(world: &World) {
     let mut job = world.box_api.peek(JOB, "worker-poweroff").unwrap();
     let condition = json!({ "type": "Completed", "status": "True" });
     job["status"] = json!({ "conditions": [condition] });
