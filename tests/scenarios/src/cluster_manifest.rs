@@ -29,6 +29,8 @@ pub struct ClusterManifest<'a> {
     pub command: &'a str,
     /// Label that the Hardware must have, as `key: value`.
     pub hardware_label: &'a str,
+    /// `wipeOnRelease` of the cluster's machines; `None` to omit the field.
+    pub wipe_on_release: Option<&'a str>,
 }
 
 impl ClusterManifest<'_> {
@@ -36,10 +38,12 @@ impl ClusterManifest<'_> {
     /// contents of the provider's own cluster template, without workers.
     pub fn yaml(&self) -> String {
         let Self { name, command, hardware_label, .. } = self;
-        let mut machine = String::new();
+        let mut machine = self
+            .wipe_on_release
+            .map_or_else(String::new, |method| format!("      wipeOnRelease: {method}\n"));
         let install = match self.install {
             Install::OsImage(name) => {
-                machine = format!("      osImage: {name}\n");
+                machine.push_str(&format!("      osImage: {name}\n"));
                 "  imageLookupOSDistro: debian\n".to_owned()
             }
             Install::Template(text) => format!("  templateOverride: |\n{}", block(text, 4)),

@@ -56,6 +56,7 @@ fn run() -> anyhow::Result<()> {
         install: Install::Template(&template),
         command: COMMAND,
         hardware_label: "rack: \"one\"",
+        wipe_on_release: None,
     };
     let own = management.lab.kubeconfig();
     box_kubectl(&management, &["label", "hardware", "nuc1", "rack=one"])?;

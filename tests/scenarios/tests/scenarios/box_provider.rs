@@ -1,5 +1,7 @@
 //! The box as the provider of a management cluster of stock programs, paired by its own command.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +18,8 @@ use crate::watch::{SMALL, switched_on};
 const WHOLE: Duration = Duration::from_secs(1500);
 /// Timeout for changes that need no boot of a machine.
 const SOON: Duration = Duration::from_secs(240);
+/// Bytes of the disk that are compared with zeros.
+const BEGINNING: u64 = 32 << 20;
 const PROVIDER_ID: &str = "tinkerbell://default/nuc1";
 const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
 
@@ -61,16 +65,28 @@ fn wait_provisioned(management: &Management, machine: &str, within: Duration) {
     management.wait_object(kubeconfig, ("machines", machine), SOON, provisioned).unwrap();
 }
 
+/// Returns true if the beginning of the machine's disk, where the small system is, has only zeros.
+fn is_blank(management: &Management) -> bool {
+    let mut bytes = Vec::new();
+    let disk = File::open(management.lab.rack.nuc(1).disk()).unwrap();
+    disk.take(BEGINNING).read_to_end(&mut bytes).unwrap();
+    bytes.iter().all(|byte| *byte == 0)
+}
+
 /// Kills the box with SIGKILL and starts it again.
 fn restart(management: &mut Management) {
     management.lab.daemon.restart().unwrap();
     management.lab.wait_until_ready().unwrap();
 }
 
-/// Deletes the cluster. Then the machine must be off and the Hardware free.
-fn delete(management: &Management, cluster: &str, machine: &str) {
+fn delete(management: &Management, cluster: &str) {
+    let arguments = ["delete", "cluster", cluster, "--wait=false"];
+    kubectl(management, management.kubeconfig(), &arguments);
+}
+
+/// Waits until the deleted cluster is gone. Then the machine must be off and the Hardware free.
+fn wait_deleted(management: &Management, cluster: &str, machine: &str) {
     let (kubeconfig, own) = (management.kubeconfig(), management.lab.kubeconfig());
-    kubectl(management, kubeconfig, &["delete", "cluster", cluster, "--wait=false"]);
     let gone = |object: Option<&Value>| object.is_none();
     management.wait_object(kubeconfig, ("clusters", cluster), SOON * 2, gone).unwrap();
     assert!(!management.lab.rack.nuc(1).is_on(), "the machine was switched off");
@@ -108,6 +124,7 @@ fn the_box_provisions_a_machine_of_cluster_api_and_frees_it() {
         install: Install::OsImage("debian-12"),
         command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
         hardware_label: "rack: \"one\"",
+        wipe_on_release: None,
     };
     assert!(!management.lab.rack.nuc(1).is_on(), "the machine begins switched off");
     management.apply(&cluster.yaml()).unwrap();
@@ -116,7 +133,8 @@ fn the_box_provisions_a_machine_of_cluster_api_and_frees_it() {
     let serial = management.lab.rack.nuc(1).serial();
     serial.wait_for(&format!("BOOTSTRAPPED={PROVIDER_ID} HOST=nuc1"), WHOLE).unwrap();
     assert_eq!(switched_on(&management.lab), 1, "the machine was switched on once");
-    delete(&management, "edge", &machine);
+    delete(&management, "edge");
+    wait_deleted(&management, "edge", &machine);
     management.succeed();
 }
 
@@ -131,6 +149,7 @@ fn the_box_is_killed_on_the_way_and_does_nothing_twice() {
         install: Install::Template(&install_template("install", &image, METADATA_URL)),
         command: "true",
         hardware_label: "rack: \"one\"",
+        wipe_on_release: Some("Zero"),
     };
     management.apply(&cluster.yaml()).unwrap();
     let machine = management.machine_of("edge", SOON).unwrap();
@@ -146,6 +165,14 @@ fn the_box_is_killed_on_the_way_and_does_nothing_twice() {
     management.lab.rack.nuc(1).serial().wait_for("TINY-READY", SMALL).unwrap();
     restart(&mut management);
     assert_eq!(switched_on(&management.lab), 1, "no power action was repeated");
-    delete(&management, "edge", &machine);
+    assert!(!is_blank(&management), "the disk has the system");
+    delete(&management, "edge");
+    let wiping = |object: Option<&Value>| condition(object, "Ready").1 == "WipingDisks";
+    let kubeconfig = management.kubeconfig().to_owned();
+    let resource = ("tinkerbellmachines", &*machine);
+    management.wait_object(&kubeconfig, resource, SOON, wiping).unwrap();
+    restart(&mut management);
+    wait_deleted(&management, "edge", &machine);
+    assert!(is_blank(&management), "the disk was erased before the release");
     management.succeed();
 }

@@ -126,6 +126,7 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
         install: Install::Images(&format!("{}/images", ImageRegistry::HOST)),
         command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
         hardware_label: LABEL,
+        wipe_on_release: None,
     };
     assert!(!management.lab.rack.nuc(1).is_on(), "the machine begins switched off");
     management.apply(&cluster.yaml()).unwrap();
@@ -163,6 +164,7 @@ fn provider_and_box_are_killed_on_the_way() {
         install: Install::Template(&install_template("install", &image, METADATA_URL)),
         command: "true",
         hardware_label: LABEL,
+        wipe_on_release: None,
     };
     management.apply(&cluster.yaml()).unwrap();
 
