@@ -9,6 +9,7 @@ mod cluster;
 pub mod cluster_api;
 mod failure_domains;
 mod machine;
+mod remediation;
 mod template;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub use machine::{
     Affinity, AffinityTerm, HardwareSelector, MachineAddress, MachineBootOptions,
     TinkerbellMachine, TinkerbellMachineSpec, TinkerbellMachineStatus, UnknownWipeMethod,
     UserDataSecret, WeightedTerm, WipeMethod,
+};
+pub use remediation::{
+    TinkerbellRemediation, TinkerbellRemediationSpec, TinkerbellRemediationStatus,
 };
 pub use template::{
     BoxHardware, ClusterTemplate, MachineTemplate, NodeInfo, TemplateMeta,
@@ -39,6 +43,12 @@ pub const MACHINES: &str = include_str!("infrastructure/tinkerbellmachines.json"
 /// CustomResourceDefinition of the kind TinkerbellMachineTemplate.
 pub const MACHINE_TEMPLATES: &str = include_str!("infrastructure/tinkerbellmachinetemplates.json");
 
+/// CustomResourceDefinition of the kind TinkerbellRemediation.
+pub const REMEDIATIONS: &str = include_str!("infrastructure/tinkerbellremediations.json");
+/// CustomResourceDefinition of the kind TinkerbellRemediationTemplate.
+pub const REMEDIATION_TEMPLATES: &str =
+    include_str!("infrastructure/tinkerbellremediationtemplates.json");
+
 /// Resource of the kind TinkerbellCluster.
 pub const TINKERBELL_CLUSTER: Resource = resource("TinkerbellCluster", "tinkerbellclusters");
 /// Resource of the kind TinkerbellClusterTemplate.
@@ -49,6 +59,9 @@ pub const TINKERBELL_MACHINE: Resource = resource("TinkerbellMachine", "tinkerbe
 /// Resource of the kind TinkerbellMachineTemplate.
 pub const TINKERBELL_MACHINE_TEMPLATE: Resource =
     resource("TinkerbellMachineTemplate", "tinkerbellmachinetemplates");
+/// Resource of the kind TinkerbellRemediation, which only management clusters have.
+pub const TINKERBELL_REMEDIATION: Resource =
+    resource("TinkerbellRemediation", "tinkerbellremediations");
 
 /// Label of a Hardware with the name of the TinkerbellMachine that owns it.
 pub const OWNER_NAME: &str = "v1alpha1.tinkerbell.org/ownerName";

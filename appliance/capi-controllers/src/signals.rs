@@ -14,7 +14,8 @@ use serde_json::Value;
 use crate::tinkerbell_machine::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
 use controllers::runtime::Signals;
 
-/// Kinds of a management cluster whose changes signal its controllers.
+/// Kinds whose changes signal the controllers, on the box and in a management cluster. A management
+/// cluster also has the kind TinkerbellRemediation.
 pub const KINDS: [Resource; 5] = [
     TINKERBELL_CLUSTER,
     TINKERBELL_MACHINE,
@@ -32,10 +33,14 @@ pub struct ClusterApiSignals {
     pub cluster: Signals,
     /// Signals of the controller for TinkerbellMachineTemplates.
     pub template: Signals,
+    /// Signals of the controller for TinkerbellRemediations.
+    pub remediation: Signals,
     /// Known TinkerbellMachines, with true for those without Hardware.
     machines: Mutex<BTreeMap<ObjectKey, bool>>,
     /// TinkerbellClusters that were not deleted since the start.
     clusters: Mutex<BTreeSet<ObjectKey>>,
+    /// TinkerbellRemediations that exist.
+    remediations: Mutex<BTreeSet<ObjectKey>>,
 }
 
 fn text<'a>(object: &'a Value, path: &str) -> &'a str {
@@ -48,8 +53,8 @@ fn key(object: &Value) -> ObjectKey {
 
 impl ClusterApiSignals {
     /// Creates signals without known objects.
-    pub fn new(machine: Signals, cluster: Signals, template: Signals) -> Self {
-        Self { machine, cluster, template, machines: Mutex::default(), clusters: Mutex::default() }
+    pub fn new([machine, cluster, template, remediation]: [Signals; 4]) -> Self {
+        Self { machine, cluster, template, remediation, ..Self::default() }
     }
 
     /// Signals the controllers after a change or the deletion of an object of [`KINDS`].
@@ -62,6 +67,10 @@ impl ClusterApiSignals {
                 self.machine.signal(key);
             }
             "TinkerbellMachineTemplate" => self.template.signal(key),
+            "TinkerbellRemediation" => {
+                lock(&self.remediations).insert(key.clone());
+                self.remediation.signal(key);
+            }
             "TinkerbellCluster" => {
                 lock(&self.clusters).insert(key.clone());
                 self.signal_machines(&key.namespace);
@@ -74,6 +83,10 @@ impl ClusterApiSignals {
                 near.for_each(|it| self.cluster.signal(it.clone()));
             }
             _ => {
+                // A request has the name of its Machine.
+                if lock(&self.remediations).contains(&key) {
+                    self.remediation.signal(key.clone());
+                }
                 let machine = serde_json::from_value::<Machine>(object.clone());
                 let reference = machine.ok().and_then(|it| it.spec.infrastructure_ref);
                 let own = reference.filter(|it| it.kind == TINKERBELL_MACHINE.kind);
@@ -94,6 +107,9 @@ impl ClusterApiSignals {
             "TinkerbellCluster" => {
                 lock(&self.clusters).remove(key);
                 self.signal_machines(&key.namespace);
+            }
+            "TinkerbellRemediation" => {
+                lock(&self.remediations).remove(key);
             }
             _ => {}
         }

@@ -22,7 +22,7 @@ mod wipe;
 
 use std::sync::Arc;
 
-use api::meta::ObjectKey;
+use api::meta::{ObjectKey, ObjectMeta};
 use api::tinkerbell::Hardware;
 use objects::Objects;
 use stdx::Clock;
@@ -52,6 +52,12 @@ pub struct TinkerbellMachineReconciler {
     pub box_name: String,
     /// Unique ID of the box, which never changes.
     pub box_id: String,
+}
+
+/// Returns true if the box with the ID `box_id` is registered as the only one that serves the
+/// TinkerbellMachine `metadata`.
+pub fn is_registered(metadata: &ObjectMeta, box_id: &str) -> bool {
+    metadata.annotations.get(decide::BOX).is_some_and(|id| id == box_id)
 }
 
 impl Reconciler for TinkerbellMachineReconciler {

@@ -19,11 +19,13 @@ pub const CONTROLLERS_ROLE: &str = "tinbox-system-controllers";
 pub const CLUSTER_ID_NAMESPACE: &str = "kube-system";
 /// API group of the provider's kinds.
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
-const DEFINITIONS: [&str; 4] = [
+const DEFINITIONS: [&str; 6] = [
     infrastructure::CLUSTERS,
     infrastructure::CLUSTER_TEMPLATES,
     infrastructure::MACHINES,
     infrastructure::MACHINE_TEMPLATES,
+    infrastructure::REMEDIATIONS,
+    infrastructure::REMEDIATION_TEMPLATES,
 ];
 /// API version of the kinds in a management cluster. One version needs no conversion.
 const VERSION: &str = "v1beta1";
@@ -88,7 +90,7 @@ fn label(object: &mut Value) {
 }
 
 /// Returns the definitions of the provider's kinds for a management cluster.
-pub fn definitions() -> [Value; 4] {
+pub fn definitions() -> [Value; 6] {
     DEFINITIONS.map(definition)
 }
 
@@ -99,7 +101,12 @@ fn definition(json: &str) -> Value {
     if let Some(versions) = crd["spec"]["versions"].as_array_mut() {
         versions.retain(|version| version["name"] == VERSION);
     }
+    let is_request = crd["spec"]["names"]["kind"] == "TinkerbellRemediationTemplate";
     let labels = &mut crd["metadata"]["labels"];
+    if is_request {
+        // `clusterctl move` follows owners, and a MachineHealthCheck does not own its template.
+        labels["clusterctl.cluster.x-k8s.io/move"] = "".into();
+    }
     // Contracts and the versions that fulfill them; Cluster API takes the newest it knows.
     labels["cluster.x-k8s.io/v1beta1"] = VERSION.into();
     labels["cluster.x-k8s.io/v1beta2"] = VERSION.into();
@@ -137,6 +144,8 @@ fn controller_rules(kinds: &[String]) -> Vec<Value> {
             &["clusters", "machinedeployments", "machines", "machinesets"],
             &READ,
         ),
+        // The box requests the replacement of a machine that a power cycle did not repair.
+        on("cluster.x-k8s.io", &["machines/status"], &["get", "patch", "update"]),
         on("apiextensions.k8s.io", &["customresourcedefinitions"], &READ),
         // Bootstrap data of a machine.
         on("", &["secrets"], &["get"]),

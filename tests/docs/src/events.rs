@@ -140,6 +140,15 @@ const GROUPS: &[Group] = &[
         ],
     ),
     (
+        "TinkerbellRemediation: Events and the reasons of its condition",
+        &[
+            ("PowerCycling", "The BMC switches the machine off and on."),
+            ("PowerCycleFailed", "The BMC refused the power cycle; the cause is given."),
+            ("WaitingForHealth", "The machine has some time to become healthy."),
+            ("Replacing", "The owner of the Machine replaces it; the cause is given."),
+        ],
+    ),
+    (
         "TinkerbellMachine: conditions and their reasons",
         &[
             ("Ready", "Summary of the other conditions."),
@@ -164,6 +173,7 @@ const GROUPS: &[Group] = &[
                  that the box uses instead.",
             ),
             ("WorkflowMissing", "The Workflow was deleted after the installation began."),
+            ("WipingDisks", "A Workflow erases the disks of the deleted machine."),
             ("PoweringOff", "The BMC switches the deleted machine off."),
             (
                 "PowerOffFailed",

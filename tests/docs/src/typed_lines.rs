@@ -39,6 +39,10 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
     ("kubectl get managementclusters", PAIRING),
     ("tinbox capi unpair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
+    (
+        "kubectl annotate tinkerbellmachine edge-x7k2p tinbox.dev/skip-wipe=",
+        "the unit test `a_disk_that_cannot_be_erased…` of capi-controllers sets the annotation",
+    ),
     ("sudo make demo-capi", "`cluster_api` of tests/scenarios runs the same steps"),
     ("sudo make shake TEST=name", "repeats a test 40 times"),
     ("make help", "prints the Makefile; `commands_can_be_typed` asks make for each target"),

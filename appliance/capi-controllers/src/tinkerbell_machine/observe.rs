@@ -113,8 +113,8 @@ impl Observed {
     /// Returns true if this box is known as the only one that serves the machine. The API of a box
     /// has only one box.
     pub fn is_registered(&self) -> bool {
-        let id = self.machine.metadata.annotations.get(BOX);
-        self.management_cluster.is_none() || id == Some(&self.box_id)
+        let metadata = &self.machine.metadata;
+        self.management_cluster.is_none() || super::is_registered(metadata, &self.box_id)
     }
 
     /// Returns true if another box serves the machine.

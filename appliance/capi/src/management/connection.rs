@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use api::infrastructure::TINKERBELL_MACHINE;
 use api::infrastructure::cluster_api::WATCH_FILTER;
+use api::infrastructure::{TINKERBELL_MACHINE, TINKERBELL_REMEDIATION};
 use api::management_cluster::ManagementClusterSpec;
 use api::meta::{ObjectKey, Resource};
 use jiff::Timestamp;
@@ -292,8 +292,10 @@ impl Opened {
 }
 
 fn scope(spec: &ManagementClusterSpec, resource: Resource) -> Scope {
-    // Clusters and Machines of Cluster API do not need the label.
-    let filter = spec.watch_filter.as_ref().filter(|_| resource.group == TINKERBELL_MACHINE.group);
+    // Clusters, Machines and requests of Cluster API do not need the label.
+    let needs_label =
+        resource.group == TINKERBELL_MACHINE.group && resource != TINKERBELL_REMEDIATION;
+    let filter = spec.watch_filter.as_ref().filter(|_| needs_label);
     Scope {
         resource,
         namespace: spec.namespace.clone().unwrap_or_default(),

@@ -4,6 +4,7 @@ use api::core::NAMESPACE;
 use api::infrastructure::cluster_api::{CLUSTER, CLUSTER_V1BETA2, MACHINE, MACHINE_V1BETA2};
 use api::infrastructure::{
     Contract, TINKERBELL_CLUSTER, TINKERBELL_MACHINE, TINKERBELL_MACHINE_TEMPLATE,
+    TINKERBELL_REMEDIATION,
 };
 use api::meta::{ObjectKey, Resource};
 use objects::{ObjectError, Objects as _};
@@ -34,6 +35,9 @@ pub struct Discovery {
     pub version: String,
     /// Newest contract of Cluster API that is served.
     pub contract: Contract,
+    /// True if requests of a MachineHealthCheck are served. The provider of an older release lacks
+    /// the kind.
+    pub has_remediation: bool,
     /// Difference between the provider's definitions there and here; `None` if the box has no right
     /// to read them.
     pub skew: Option<Skew>,
@@ -63,7 +67,7 @@ impl From<ObjectError> for DiscoveryError {
 impl Discovery {
     /// Returns true if watchers and work of `other` need not be started again.
     pub fn is_same_work(&self, other: &Self) -> bool {
-        self.cluster_uid == other.cluster_uid && self.contract == other.contract
+        self.cluster_uid == other.cluster_uid && self.kinds() == other.kinds()
     }
 
     /// Returns the kinds to watch.
@@ -72,7 +76,8 @@ impl Discovery {
             Contract::V1beta1 => [CLUSTER, MACHINE],
             Contract::V1beta2 => [CLUSTER_V1BETA2, MACHINE_V1BETA2],
         };
-        PROVIDER.into_iter().chain(core).collect()
+        let remediation = self.has_remediation.then_some(TINKERBELL_REMEDIATION);
+        PROVIDER.into_iter().chain(core).chain(remediation).collect()
     }
 }
 
@@ -93,9 +98,10 @@ pub async fn discover(remote: &RemoteObjects) -> Result<Discovery, DiscoveryErro
     if !PROVIDER.iter().all(|kind| has_kind(&kinds, *kind)) {
         return Err(other_versions(remote, &served).await?);
     }
+    let has_remediation = has_kind(&kinds, TINKERBELL_REMEDIATION);
     let cluster_uid = cluster_uid(remote).await?;
     let skew = skew(remote).await?;
-    Ok(Discovery { cluster_uid, version, contract, skew })
+    Ok(Discovery { cluster_uid, version, contract, has_remediation, skew })
 }
 
 /// Reads the unique ID of a management cluster.
@@ -170,7 +176,10 @@ async fn skew(remote: &RemoteObjects) -> Result<Option<Skew>, ObjectError> {
             Ok(there) => all.add(skew::compare(&own, &there)),
             // The rights of a box for one namespace do not include the definitions.
             Err(error) if Cause::of(error.hint()) == Cause::Rights => return Ok(None),
-            Err(ObjectError::NotFound(_)) => return Ok(None),
+            Err(ObjectError::NotFound(_)) => {
+                let kind = own["spec"]["names"]["kind"].as_str().unwrap_or_default();
+                all.missing.insert(kind.to_owned());
+            }
             Err(error) => return Err(error),
         }
     }
@@ -232,10 +241,11 @@ mod tests {
                 cluster_uid: String::new(),
                 version: String::new(),
                 contract,
+                has_remediation: contract == Contract::V1beta2,
                 skew: None,
             };
             let kinds = discovery.kinds();
-            assert_eq!(kinds.len(), 5);
+            assert_eq!(kinds.len(), if discovery.has_remediation { 6 } else { 5 });
             let core = kinds.iter().filter(|kind| kind.group == "cluster.x-k8s.io");
             assert!(core.into_iter().all(|kind| kind.version == version));
         }

@@ -12,6 +12,7 @@ use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
 use capi_controllers::tinkerbell_cluster::TinkerbellClusterReconciler;
 use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
 use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
+use capi_controllers::tinkerbell_remediation::TinkerbellRemediationReconciler;
 use controllers::runtime::Controller;
 use futures_util::future;
 use objects::Objects;
@@ -52,7 +53,7 @@ impl ClusterApi {
     }
 
     /// Returns the controllers for one API, and their signals.
-    fn controllers(&self, view: &ManagementView) -> (Arc<ClusterApiSignals>, [Controller; 3]) {
+    fn controllers(&self, view: &ManagementView) -> (Arc<ClusterApiSignals>, [Controller; 4]) {
         let machine = TinkerbellMachineReconciler {
             view: view.clone(),
             objects: Arc::clone(&self.objects),
@@ -74,13 +75,20 @@ impl ClusterApi {
             clock: Arc::clone(&self.clock),
             box_name: self.box_name.clone(),
         };
+        let remediation = TinkerbellRemediationReconciler {
+            view: view.clone(),
+            objects: Arc::clone(&self.objects),
+            clock: Arc::clone(&self.clock),
+            box_id: self.box_id.clone(),
+        };
         let controllers = [
             Controller::new(Arc::new(machine)),
             Controller::new(Arc::new(cluster)),
             Controller::new(Arc::new(template)),
+            Controller::new(Arc::new(remediation)),
         ];
-        let [machine, cluster, template] = controllers.each_ref().map(Controller::signals);
-        let signals = Arc::new(ClusterApiSignals::new(machine, cluster, template));
+        let signals = controllers.each_ref().map(Controller::signals);
+        let signals = Arc::new(ClusterApiSignals::new(signals));
         let cluster_uid = view.cluster.as_ref().map(|cluster| cluster.uid.as_str());
         self.signals.insert(cluster_uid, Arc::clone(&signals));
         (signals, controllers)

@@ -23,6 +23,29 @@ const BEGINNING: u64 = 32 << 20;
 const PROVIDER_ID: &str = "tinkerbell://default/nuc1";
 const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
 
+/// Check that finds each machine without a node unhealthy after 30 s, and the steps of the repair.
+const HEALTH_CHECK: &str = "\
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: TinkerbellRemediationTemplate
+metadata: {name: power-cycle}
+spec:
+  template:
+    spec: {powerCycles: 1, healthTimeoutSeconds: 60}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineHealthCheck
+metadata: {name: edge}
+spec:
+  clusterName: edge
+  selector: {matchLabels: {cluster.x-k8s.io/cluster-name: edge}}
+  checks: {nodeStartupTimeoutSeconds: 30}
+  remediation:
+    templateRef:
+      apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+      kind: TinkerbellRemediationTemplate
+      name: power-cycle
+";
+
 /// A lab with one labeled machine, and a management cluster that is paired with the box.
 fn paired(config: LabConfig) -> Management {
     let lab = Lab::start(config).unwrap();
@@ -174,5 +197,52 @@ fn the_box_is_killed_on_the_way_and_does_nothing_twice() {
     restart(&mut management);
     wait_deleted(&management, "edge", &machine);
     assert!(is_blank(&management), "the disk was erased before the release");
+    management.succeed();
+}
+
+#[test]
+fn an_unhealthy_machine_is_switched_off_and_on_then_replaced() {
+    let rack = RackConfig::new("provider-repaired").nuc(NucConfig::bios());
+    let mut management = paired(LabConfig::new(rack));
+    let own = management.lab.kubeconfig();
+    let image = management.lab.image("tiny.raw.zst").unwrap();
+    let cluster = ClusterManifest {
+        name: "edge",
+        install: Install::Template(&install_template("install", &image, METADATA_URL)),
+        command: "true",
+        hardware_label: "rack: \"one\"",
+        wipe_on_release: None,
+    };
+    management.apply(&cluster.yaml()).unwrap();
+    let machine = management.machine_of("edge", SOON).unwrap();
+    wait_provisioned(&management, &machine, SMALL);
+    management.apply(HEALTH_CHECK).unwrap();
+    let kubeconfig = management.kubeconfig().to_owned();
+    let request = ("tinkerbellremediations", &*machine);
+    let wait_phase = |management: &Management, phase: &str| {
+        let is_phase = |object: Option<&Value>| {
+            object.is_some_and(|object| object["status"]["phase"] == phase)
+        };
+        management.wait_object(&kubeconfig, request, SOON, is_phase).unwrap().unwrap()
+    };
+    wait_phase(&management, "PowerCycling");
+    restart(&mut management);
+    let waiting = wait_phase(&management, "WaitingForHealth");
+    assert_eq!(waiting["status"]["powerCycles"], 1);
+    assert_eq!(switched_on(&management.lab), 2, "one installation and one power cycle");
+    assert!(management.lab.rack.nuc(1).is_on(), "the machine runs again");
+    wait_phase(&management, "Replacing");
+    kubectl(&management, &kubeconfig, &["delete", "machinehealthcheck", "edge"]);
+    let gone = |object: Option<&Value>| object.is_none();
+    management.wait_object(&kubeconfig, ("machines", &machine), SOON, gone).unwrap();
+    let next = management.machine_of("edge", SOON).unwrap();
+    assert_ne!(next, machine, "the control plane replaced the machine");
+    let owned = |object: Option<&Value>| {
+        object.is_some_and(|object| object["metadata"]["labels"][OWNER] == *next)
+    };
+    management.wait_object(&own, ("hardware", "nuc1"), SOON, owned).unwrap();
+    wait_provisioned(&management, &next, SMALL);
+    delete(&management, "edge");
+    wait_deleted(&management, "edge", &next);
     management.succeed();
 }

@@ -165,6 +165,7 @@ fn differences_of_the_provider_are_a_condition_of_their_own() {
             cluster_uid: String::new(),
             version: "v1.35.0".to_owned(),
             contract: Contract::V1beta2,
+            has_remediation: true,
             skew: Some(skew),
         });
         let status = status(&ManagementClusterStatus::default(), 1, &seen, at(9));
@@ -184,6 +185,7 @@ fn an_outage_keeps_the_last_contact_and_the_versions() {
         cluster_uid: String::new(),
         version: "v1.35.0".to_owned(),
         contract: Contract::V1beta1,
+        has_remediation: true,
         skew: None,
     });
     let before = status(&ManagementClusterStatus::default(), 1, &seen, at(9));
