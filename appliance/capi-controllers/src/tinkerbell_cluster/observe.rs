@@ -116,8 +116,8 @@ impl TinkerbellClusterReconciler {
         Ok(conflicts)
     }
 
-    /// Returns true if the TinkerbellMachine that owns the Hardware belongs to the cluster. A machine
-    /// of the same name in another management cluster does not.
+    /// Returns true if the TinkerbellMachine that owns the Hardware belongs to the cluster. A
+    /// machine of the same name in another management cluster does not.
     async fn is_member(&self, observed: &Observed, host: &Hardware) -> Result<bool, ObjectError> {
         let label = |key| host.metadata.labels.get(key).map_or("", String::as_str);
         let (namespace, name) = (label(OWNER_NAMESPACE), label(OWNER_NAME));
