@@ -18,4 +18,4 @@ pub mod tinkerbell_machine;
 pub mod tinkerbell_machine_template;
 pub mod tinkerbell_remediation;
 
-pub use management_view::{ClusterIdentity, ManagementView};
+pub use management_view::{ClusterIdentity, KnownMachines, ManagementView};

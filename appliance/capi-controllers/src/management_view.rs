@@ -1,11 +1,12 @@
 //! API with the Cluster API objects: that of a management cluster, or that of the box.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::core::ObjectEvent;
 use api::infrastructure::Contract;
 use api::infrastructure::cluster_api::WATCH_FILTER;
-use api::meta::{ObjectMeta, Resource};
+use api::meta::{ObjectKey, ObjectMeta, Resource};
 use jiff::Timestamp;
 use objects::Objects;
 
@@ -30,6 +31,13 @@ pub struct ManagementView {
     pub contract: Contract,
     /// Value of the label [`WATCH_FILTER`] that objects must have; `None` to serve all objects.
     pub watch_filter: Option<String>,
+}
+
+/// TinkerbellMachines of all management clusters, and of the box.
+pub trait KnownMachines: Send + Sync + 'static {
+    /// Returns the unique IDs of the management clusters that have a TinkerbellMachine `key`, as
+    /// far as they were read. The ID of the box's own API is empty.
+    fn clusters_with(&self, key: &ObjectKey) -> BTreeSet<String>;
 }
 
 /// Event about an object of a management cluster.

@@ -11,6 +11,7 @@ use api::infrastructure::{
 use api::meta::{ObjectKey, Resource};
 use serde_json::Value;
 
+use crate::KnownMachines;
 use crate::tinkerbell_machine::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
 use controllers::runtime::Signals;
 
@@ -170,5 +171,13 @@ impl AllClusterApiSignals {
         } else if resource.kind == "Hardware" {
             all.values().for_each(|signals| signals.signal_waiting());
         }
+    }
+}
+
+impl KnownMachines for AllClusterApiSignals {
+    fn clusters_with(&self, key: &ObjectKey) -> BTreeSet<String> {
+        let all = lock(&self.0);
+        let have = all.iter().filter(|(_, signals)| lock(&signals.machines).contains_key(key));
+        have.map(|(uid, _)| uid.clone()).collect()
     }
 }

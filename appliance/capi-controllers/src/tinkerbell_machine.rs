@@ -27,7 +27,7 @@ use api::tinkerbell::Hardware;
 use objects::Objects;
 use stdx::Clock;
 
-use crate::ManagementView;
+use crate::{KnownMachines, ManagementView};
 use controllers::runtime::{Reconciled, Reconciler, Requeue};
 
 /// Addresses of the box, as machines reach it.
@@ -50,6 +50,8 @@ pub struct TinkerbellMachineReconciler {
     pub clock: Arc<dyn Clock>,
     /// Name of the box: the default failure domain.
     pub box_name: String,
+    /// TinkerbellMachines of all management clusters.
+    pub clusters: Arc<dyn KnownMachines>,
     /// Unique ID of the box, which never changes.
     pub box_id: String,
 }

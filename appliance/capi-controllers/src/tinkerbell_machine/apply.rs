@@ -8,7 +8,7 @@ use objects::{ObjectError, Objects, find, gone_is_fine, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
-use super::choice::owner;
+use super::choice::{cluster_uid, owner};
 use super::decide::{BOX, FINALIZER, MANAGEMENT_CLUSTER, STARTED, Step};
 use super::install::workflow::{self, CLUSTER_UID, INSTALLATION_NAME};
 use super::observe::Observed;
@@ -161,7 +161,7 @@ async fn take_over(
     host: &Hardware,
 ) -> Result<(), ObjectError> {
     let Some(former) = owner(host) else { return Ok(()) };
-    let former_uid = host.metadata.labels.get(CLUSTER_UID).map(String::as_str);
+    let former_uid = cluster_uid(host);
     let read_former = async |resource: Resource, key: &ObjectKey| {
         let object: Option<Object<Value, Value>> = find(objects, resource, key).await?;
         let metadata = object.map(|object| object.metadata);

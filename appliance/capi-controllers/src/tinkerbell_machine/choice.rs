@@ -12,6 +12,7 @@ mod refusal;
 mod summary;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use api::infrastructure::{
     Affinity, FAILURE_DOMAIN, HardwareSelector, OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT,
@@ -21,6 +22,7 @@ use api::meta::{ObjectKey, SelectorError};
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
 
+use crate::tinkerbell_machine::decide::MANAGEMENT_CLUSTER;
 use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
 use controllers::enrollment::PROVISIONED;
 use machine_model::MachineModel;
@@ -36,6 +38,8 @@ pub struct HardwareRequest {
     pub machine: ObjectKey,
     /// Unique ID of the management cluster that has the TinkerbellMachine; `None` for the box.
     pub cluster_uid: Option<String>,
+    /// Unique IDs of all management clusters that have a machine of this name; empty for the box.
+    pub clusters: BTreeSet<String>,
     /// Name of the only acceptable Hardware; empty for any.
     pub hardware_name: String,
     /// Provider ID of the machine to adopt without a new installation; empty for any Hardware.
@@ -106,6 +110,7 @@ impl HardwareRequest {
         Self {
             machine: machine.key(),
             cluster_uid: None,
+            clusters: BTreeSet::new(),
             hardware_name: spec.hardware_name.clone(),
             provider_id: spec.provider_id.clone(),
             selector: spec.hardware_selector.clone(),
@@ -123,18 +128,20 @@ impl HardwareRequest {
 
     /// Returns true if the machine owns `host`.
     pub fn owns(&self, host: &Hardware) -> bool {
-        let cluster_uid = host.metadata.labels.get(CLUSTER_UID);
-        owner(host).as_ref() == Some(&self.machine) && cluster_uid == self.cluster_uid.as_ref()
+        owner(host).as_ref() == Some(&self.machine)
+            && cluster_uid(host) == self.cluster_uid.as_deref()
     }
 
     /// Returns true if the machine was moved from another management cluster, and `host` is still
     /// labeled with that cluster. Only a provisioned Hardware follows its machine, and only if the
-    /// machine names it: another cluster may have a machine of the same name.
+    /// machine names it, and the other cluster no longer has the machine: `clusterctl move` deletes
+    /// it. Another cluster may have a machine of the same name.
     pub fn follows(&self, host: &Hardware) -> bool {
         let is_named = self.hardware_name == host.metadata.name
             || named::is_id_of(&self.provider_id, &host.key());
         !self.provider_id.is_empty()
             && is_named
+            && !self.clusters.contains(cluster_uid(host).unwrap_or_default())
             && owner(host).as_ref() == Some(&self.machine)
             && host.metadata.annotations.contains_key(PROVISIONED)
     }
@@ -252,6 +259,11 @@ pub(super) fn owner(host: &Hardware) -> Option<ObjectKey> {
     Some(ObjectKey::new(labels.get(OWNER_NAMESPACE).map_or("", String::as_str), name))
 }
 
+/// Returns the unique ID of the management cluster that owns a Hardware; `None` for the box.
+pub(super) fn cluster_uid(host: &Hardware) -> Option<&str> {
+    host.metadata.labels.get(CLUSTER_UID).map(String::as_str)
+}
+
 /// Checks if a Hardware can be used for the request. Parses the inventory only if all other checks
 /// succeed, because it has up to 64 KiB.
 fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
@@ -259,7 +271,8 @@ fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
         return Err(Refusal::Deleted);
     }
     if let Some(owner) = owner(host).filter(|_| !wanted.follows(host)) {
-        return Err(Refusal::InUse(owner));
+        let cluster = host.metadata.annotations.get(MANAGEMENT_CLUSTER).cloned();
+        return Err(Refusal::InUse { machine: owner, cluster });
     }
     // A provisioned machine without an owner may have lost its labels. Only a request that adopts
     // the machine, and so never erases its disks, may take it.

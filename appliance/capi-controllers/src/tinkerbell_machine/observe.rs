@@ -167,6 +167,7 @@ impl TinkerbellMachineReconciler {
         let domain = observed.owner.as_ref().and_then(|owner| owner.spec.failure_domain.as_deref());
         observed.request = HardwareRequest {
             cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
+            clusters: self.clusters.clusters_with(key),
             ..HardwareRequest::of(&observed.machine, domain, &self.box_name)
         };
         if observed.is_paused() {

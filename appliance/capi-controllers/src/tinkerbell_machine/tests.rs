@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use stdx::TestClock;
 
 use super::{MetadataUrls, TinkerbellMachineReconciler};
+use crate::signals::AllClusterApiSignals;
 use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
 
@@ -41,13 +42,15 @@ struct World {
     box_api: Arc<Memory>,
     management: Arc<Memory>,
     cluster: Option<ClusterIdentity>,
+    clusters: Arc<AllClusterApiSignals>,
 }
 
 impl World {
     /// Creates the objects of the founding guide on the box's own API.
     fn guide() -> Self {
         let api = Arc::new(Memory::default());
-        let world = Self { box_api: api.clone(), management: api, cluster: None };
+        let world =
+            Self { box_api: api.clone(), management: api, cluster: None, clusters: Arc::default() };
         world.secrets_and_image();
         world.hardware("nuc1", json!({}));
         for (resource, object) in guide() {
@@ -65,7 +68,7 @@ impl World {
     fn paired_with(uid: &str, box_api: &Arc<Memory>) -> Self {
         let cluster = ClusterIdentity { uid: uid.to_owned(), name: "prod".to_owned() };
         let (box_api, management) = (Arc::clone(box_api), Arc::new(Memory::default()));
-        let world = Self { box_api, management, cluster: Some(cluster) };
+        let world = Self { box_api, management, cluster: Some(cluster), clusters: Arc::default() };
         world.secrets_and_image();
         let reference = json!({ "kind": "TinkerbellCluster", "name": "demo",
             "apiGroup": "infrastructure.cluster.x-k8s.io" });
@@ -151,6 +154,7 @@ impl World {
             metadata: Arc::new(BoxUrl),
             clock: Arc::new(TestClock::at(Timestamp::UNIX_EPOCH)),
             box_name: "box1".to_owned(),
+            clusters: self.clusters.clone(),
             box_id: "id-1".to_owned(),
         }
     }

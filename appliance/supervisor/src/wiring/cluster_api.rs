@@ -60,6 +60,7 @@ impl ClusterApi {
             metadata: self.addresses.clone(),
             clock: Arc::clone(&self.clock),
             box_name: self.box_name.clone(),
+            clusters: self.signals.clone(),
             box_id: self.box_id.clone(),
         };
         let cluster = TinkerbellClusterReconciler {

@@ -11,7 +11,12 @@ pub enum Refusal {
     /// The Hardware is being deleted.
     Deleted,
     /// Another machine owns the Hardware.
-    InUse(ObjectKey),
+    InUse {
+        /// TinkerbellMachine that owns the Hardware.
+        machine: ObjectKey,
+        /// Name of its management cluster; `None` for the box.
+        cluster: Option<String>,
+    },
     /// The Hardware was provisioned and has no owner.
     Provisioned,
     /// The Hardware has no network interface.
@@ -37,7 +42,7 @@ impl Refusal {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Deleted => "Deleted",
-            Self::InUse(_) => "InUse",
+            Self::InUse { .. } => "InUse",
             Self::Provisioned => "Provisioned",
             Self::NoInterface => "NoInterface",
             Self::NoMac => "NoMAC",
@@ -56,7 +61,7 @@ impl Refusal {
         let number = |one, many| if count == 1 { one } else { many };
         match self {
             Self::Deleted => (number("is being deleted", "are being deleted"), ""),
-            Self::InUse(_) => (number("is in use", "are in use"), ""),
+            Self::InUse { .. } => (number("is in use", "are in use"), ""),
             Self::Provisioned => {
                 (number("is provisioned without an owner", "are provisioned without an owner"), "")
             }
@@ -88,7 +93,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (predicate, value) = self.group(1);
         match self {
-            Self::InUse(owner) => write!(f, "{predicate} by the machine {}", plain(owner)),
+            Self::InUse { machine, cluster } => {
+                write!(f, "{predicate} by the machine {}", status::plain(&machine.to_string()))?;
+                let cluster = cluster.as_deref().map(status::plain);
+                cluster.map_or(Ok(()), |it| write!(f, " of the management cluster {it}"))
+            }
             Self::Provisioned => {
                 write!(
                     f,
@@ -102,8 +111,4 @@ impl fmt::Display for Refusal {
             _ => write!(f, "{predicate} ({})", status::plain(value)),
         }
     }
-}
-
-fn plain(key: &ObjectKey) -> String {
-    status::plain(&key.to_string())
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::World;
 use super::deletion::bmc;
+use crate::signals::ClusterApiSignals;
 use crate::tinkerbell_machine::decide::decide;
 use crate::tinkerbell_machine::install::workflow::second_name;
 
@@ -34,7 +35,10 @@ async fn another_cluster_under_a_former_name_gets_no_machine_of_the_former() {
     other.settle("worker").await.unwrap();
     let (_, reason, message) = other.condition("worker", "Ready");
     assert_eq!((&*reason, other.host("nuc1")), ("NoHardware", host.clone()), "{message}");
-    assert!(message.contains("is in use by the machine default/worker"), "{message}");
+    assert!(
+        message.contains("is in use by the machine default/worker of the management cluster prod"),
+        "{message}"
+    );
     // The deletion of that machine releases nothing.
     let key = ObjectKey::new("default", "worker");
     other.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
@@ -178,6 +182,30 @@ async fn only_a_machine_that_names_its_hardware_takes_it_from_another_cluster() 
         other.settle("worker").await.unwrap();
         assert_eq!(owner(&other, "nuc1").0 == "c2", takes, "{spec}");
     }
+}
+
+#[tokio::test]
+async fn a_hardware_follows_only_after_its_former_cluster_lost_the_machine() {
+    let world = World::paired();
+    world.hardware("nuc1", json!({}));
+    world.provision("worker").await;
+    let copy = world.get("worker");
+    let known = || Arc::new(ClusterApiSignals::default());
+    let (source, target) = (known(), known());
+    source.changed(TINKERBELL_MACHINE, &copy);
+    target.changed(TINKERBELL_MACHINE, &copy);
+    let other = World::paired_with("c2", &world.box_api);
+    other.clusters.insert(Some("c1"), Arc::clone(&source));
+    other.clusters.insert(Some("c2"), target);
+    other.management.put(TINKERBELL_MACHINE, copy);
+    // A restored backup, or the manifests of the other cluster: both clusters have the machine.
+    other.settle("worker").await.unwrap();
+    assert_eq!(owner(&other, "nuc1").0, "c1");
+    let message = other.condition("worker", "HardwareClaimed").2;
+    assert!(message.contains("of the management cluster prod"), "{message}");
+    source.removed(TINKERBELL_MACHINE, &ObjectKey::new("default", "worker"));
+    other.settle("worker").await.unwrap();
+    assert_eq!(owner(&other, "nuc1").0, "c2");
 }
 
 #[tokio::test]
