@@ -40,7 +40,7 @@ pub struct ClusterApiSignals {
     machines: Mutex<BTreeMap<ObjectKey, bool>>,
     /// TinkerbellClusters that were not deleted since the start.
     clusters: Mutex<BTreeSet<ObjectKey>>,
-    /// TinkerbellRemediations that exist.
+    /// Known TinkerbellRemediations, which the Machine with the same name signals too.
     remediations: Mutex<BTreeSet<ObjectKey>>,
 }
 

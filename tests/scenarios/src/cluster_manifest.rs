@@ -38,9 +38,7 @@ impl ClusterManifest<'_> {
     /// contents of the provider's own cluster template, without workers.
     pub fn yaml(&self) -> String {
         let Self { name, command, hardware_label, .. } = self;
-        let mut machine = self
-            .wipe_on_release
-            .map_or_else(String::new, |method| format!("      wipeOnRelease: {method}\n"));
+        let mut machine = self.wipe_on_release.map_or_else(String::new, wipe);
         let install = match self.install {
             Install::OsImage(name) => {
                 machine.push_str(&format!("      osImage: {name}\n"));
@@ -107,6 +105,10 @@ impl ClusterManifest<'_> {
              \x20       - labelSelector: {{matchLabels: {{{hardware_label}}}}}\n"
         )
     }
+}
+
+fn wipe(method: &str) -> String {
+    format!("      wipeOnRelease: {method}\n")
 }
 
 /// Indents lines for a YAML block scalar.

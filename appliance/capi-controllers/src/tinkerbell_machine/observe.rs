@@ -192,10 +192,10 @@ impl TinkerbellMachineReconciler {
         observed.workflow = find(objects, WORKFLOW, &key).await?;
         if observed.machine.metadata.deletion_timestamp.is_some() {
             observed.template = find(objects, TEMPLATE, &key).await?;
-            observed.boots = boots(objects, &key).await?;
+            let wipe = super::wipe::key(&observed.machine.metadata, host);
+            observed.wipe = find(objects, WORKFLOW, &wipe).await?;
+            observed.boots = boots(objects, &key).await? || boots(objects, &wipe).await?;
             (observed.power_off_key, observed.power_off) = self.power_off(observed, &key).await?;
-            let key = super::wipe::key(&observed.machine.metadata, host);
-            observed.wipe = find(objects, WORKFLOW, &key).await?;
         } else if !observed.has_workflow() && !observed.is_provisioned() {
             observed.template = find(objects, TEMPLATE, &key).await?;
             observed.inputs = Some(self.inputs(observed, host).await?);

@@ -51,7 +51,12 @@ pub fn wipe(
 ) -> Result<(), Decision> {
     let metadata = &observed.machine.metadata;
     let is_wiped = host.metadata.annotations.get(WIPED) == Some(&metadata.uid);
-    if !is_used || is_wiped || metadata.annotations.contains_key(SKIP_WIPE) {
+    let is_skipped = metadata.annotations.contains_key(SKIP_WIPE);
+    if let Some(workflow) = observed.wipe.as_ref().filter(|_| is_wiped || is_skipped) {
+        let steps = delete(&workflow.key()).into();
+        return Err(Decision { steps, requeue: Some(NEXT) });
+    }
+    if !is_used || is_wiped || is_skipped {
         return Ok(());
     }
     let requested = &observed.machine.spec.wipe_on_release;
@@ -91,7 +96,8 @@ fn waiting(wait: Duration, observed: &Observed, update: StatusUpdate) -> Decisio
 }
 
 fn delete(key: &ObjectKey) -> [Step; 2] {
-    [Step::Delete(WORKFLOW, key.clone()), Step::Delete(TEMPLATE, key.clone())]
+    // The Workflow is last: while it exists, an interrupted deletion continues.
+    [Step::Delete(TEMPLATE, key.clone()), Step::Delete(WORKFLOW, key.clone())]
 }
 
 /// Creates Template and Workflow.
@@ -136,14 +142,12 @@ fn follow(
     workflow: &Workflow,
     mut update: StatusUpdate,
 ) -> Decision {
-    let key = workflow.key();
     let requeue = Some(FOLLOW);
     match workflow.status.state {
         State::Success => {
             let message = format!("the disks of the Hardware {} are erased", host.key());
             let record = Step::Record { reason: "DisksWiped", message, warning: false };
-            let steps = [Step::MarkWiped, record].into_iter().chain(delete(&key)).collect();
-            Decision { steps, requeue: Some(NEXT) }
+            Decision { steps: vec![Step::MarkWiped, record], requeue: Some(NEXT) }
         }
         State::Failed | State::Timeout => {
             let message = format!("{}; {}", progress(workflow).message, skip_hint(host));
