@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 50] = [
+const PLACES: [Place; 51] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -110,6 +110,7 @@ const PLACES: [Place; 50] = [
             "stdx",
         ],
     ),
+    place("endpoints", 3, &["api", "http-edge", "objects", "platform", "stdx"]),
     place("web", 3, &["help", "status", "stdx"]),
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),

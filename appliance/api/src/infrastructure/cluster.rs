@@ -17,6 +17,9 @@ pub type TinkerbellCluster = Object<TinkerbellClusterSpec, TinkerbellClusterStat
 pub struct TinkerbellClusterSpec {
     /// Host and port of the control plane.
     pub control_plane_endpoint: Endpoint,
+    /// Tinbox extension: program that provides the endpoint; `None` for a program of the user, such
+    /// as kube-vip.
+    pub control_plane_endpoint_provider: Option<EndpointProvider>,
     /// Go template for the reference of the operating system image.
     pub image_lookup_format: String,
     /// Registry and folder of the images.
@@ -41,6 +44,13 @@ pub struct Endpoint {
     pub host: String,
     /// TCP port; 0 when unset.
     pub port: u16,
+}
+
+/// Program that provides the endpoint of a control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EndpointProvider {
+    /// Box that serves the network of the endpoint.
+    Box,
 }
 
 /// Reference to a Template of `tinkerbell.org`.

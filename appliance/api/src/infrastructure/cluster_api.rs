@@ -17,6 +17,9 @@ pub const MACHINE_V1BETA2: Resource = resource("v1beta2", "Machine", "machines")
 
 /// Label of an object with the name of its Cluster.
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+/// Label of a machine of the control plane, also of its infrastructure object; the value does not
+/// matter.
+pub const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 /// Annotation of an object that controllers must not change; the value does not matter.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
 /// Label with which an object selects its controllers among several.

@@ -11,6 +11,7 @@ use rtnetlink::packet_route::address::AddressAttribute;
 use super::bond;
 use super::link::{Link, links};
 use super::netlink::Netlink;
+use super::virtual_address;
 use crate::Error;
 
 /// Current state of an Ethernet interface.
@@ -20,7 +21,7 @@ pub struct InterfaceState {
     pub link: Link,
     /// Link speed in Mbit/s: `None` without a link, 0 if the NIC does not report a speed.
     pub mbps: Option<u32>,
-    /// IP addresses with their prefix lengths.
+    /// IP addresses with their prefix lengths, without virtual addresses of the box.
     pub addresses: Vec<(IpAddr, u8)>,
     /// Name of the bond or bridge of which the interface is a port; `None` otherwise.
     pub port_of: Option<String>,
@@ -35,6 +36,9 @@ pub async fn look() -> Result<Vec<InterfaceState>, Error> {
     let mut of_link: HashMap<u32, Vec<(IpAddr, u8)>> = HashMap::new();
     let mut all = netlink.0.address().get().execute();
     while let Some(message) = all.try_next().await.map_err(Error::netlink("list addresses"))? {
+        if virtual_address::is_virtual(&message) {
+            continue;
+        }
         // For a point-to-point link, the attribute IFA_LOCAL has the own address.
         let local = message.attributes.iter().find_map(|attribute| match attribute {
             AddressAttribute::Local(address) => Some(*address),

@@ -81,7 +81,7 @@ async fn hold(interface: &InterfaceSelector) -> Result<Infallible, Error> {
             sleep(SLOWLY).await;
         }
         let address = candidate(link.mac, attempt);
-        if !wire.is_free(address).await? {
+        if wire.holder(address).await?.is_some() {
             continue;
         }
         let given = Address { address, prefix: PREFIX, router: None, name_servers: Vec::new() };
@@ -105,14 +105,14 @@ fn candidate(mac: MacAddr, attempt: u32) -> Ipv4Addr {
 }
 
 /// Packet socket for the ARP messages of one interface.
-struct ArpSocket {
+pub(super) struct ArpSocket {
     mac: MacAddr,
     name: String,
     socket: UdpSocket,
 }
 
 impl ArpSocket {
-    fn open(link: &Link) -> Result<Self, Error> {
+    pub(super) fn open(link: &Link) -> Result<Self, Error> {
         let failed = |error: io::Error| {
             Error::io::<io::Error>(format!("listen for ARP on {}", link.name))(error)
         };
@@ -123,17 +123,17 @@ impl ArpSocket {
         Ok(Self { mac: link.mac, name: link.name.clone(), socket })
     }
 
-    /// Probes an address, and returns true if no other machine uses or probes it.
-    async fn is_free(&mut self, address: Ipv4Addr) -> Result<bool, Error> {
+    /// Probes an address. Returns the machine that uses or probes it; `None` for a free address.
+    pub(super) async fn holder(&mut self, address: Ipv4Addr) -> Result<Option<MacAddr>, Error> {
         let contests = |message: &ArpMessage, mac| message.contests(address, mac);
         for probe in 1..=PROBES {
             self.send(ArpMessage::probe(self.mac, address)).await?;
             let wait = if probe == PROBES { LISTEN } else { PROBE_EVERY };
-            if self.hears(Instant::now() + wait, contests).await? {
-                return Ok(false);
+            if let Some(mac) = self.hears(Instant::now() + wait, contests).await? {
+                return Ok(Some(mac));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Announces the address and defends it once. Returns after a second conflict within
@@ -143,14 +143,14 @@ impl ArpSocket {
         let takes = |message: &ArpMessage, mac| message.takes(address, mac);
         for _ in 0..ANNOUNCEMENTS {
             self.send(ours).await?;
-            if self.hears(Instant::now() + ANNOUNCE_EVERY, takes).await? {
+            if self.hears(Instant::now() + ANNOUNCE_EVERY, takes).await?.is_some() {
                 break;
             }
         }
         let mut defended: Option<Instant> = None;
         loop {
             let far = Instant::now() + SLOWLY;
-            if !self.hears(far, takes).await? {
+            if self.hears(far, takes).await?.is_none() {
                 continue;
             }
             if defended.is_some_and(|last| last.elapsed() < DEFEND) {
@@ -167,28 +167,33 @@ impl ArpSocket {
         sent.map(drop).map_err(Error::io::<io::Error>(what))
     }
 
-    /// Returns true if a message that matches `wanted` arrives before `until`.
+    /// Announces `address` once (RFC 5227 section 3), so that neighbors update their ARP tables.
+    pub(super) async fn announce(&self, address: Ipv4Addr) -> Result<(), Error> {
+        self.send(ArpMessage::announcement(self.mac, address)).await
+    }
+
+    /// Returns the sender of a message that matches `wanted` and arrives before `until`.
     async fn hears(
         &self,
         until: Instant,
         wanted: impl Fn(&ArpMessage, MacAddr) -> bool,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<MacAddr>, Error> {
         let matching = async {
             let mut frame = [0; FRAME_MAX];
             loop {
                 let count = self.socket.recv(&mut frame).await?;
                 let message = ArpMessage::decode(frame.get(..count).unwrap_or_default());
-                if message.is_some_and(|message| wanted(&message, self.mac)) {
-                    return Ok(());
+                if let Some(message) = message.filter(|message| wanted(message, self.mac)) {
+                    return Ok(message.mac);
                 }
             }
         };
         match timeout_at(until, matching).await {
-            Ok(Ok(())) => Ok(true),
+            Ok(Ok(mac)) => Ok(Some(mac)),
             Ok(Err(error)) => {
                 Err(Error::io::<io::Error>(format!("receive ARP on {}", self.name))(error))
             }
-            Err(_) => Ok(false),
+            Err(_) => Ok(None),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use futures_util::TryStreamExt as _;
 use rtnetlink::packet_core::ErrorMessage;
+use rtnetlink::packet_route::address::AddressAttribute;
 use rtnetlink::packet_route::link::LinkMessage;
 use rtnetlink::packet_route::route::RouteProtocol;
 use rtnetlink::{Handle, LinkUnspec, LinkVlan, RouteMessageBuilder};
@@ -75,6 +76,19 @@ impl Netlink {
         (address, prefix): (Ipv4Addr, u8),
     ) -> Result<(), rtnetlink::Error> {
         self.0.address().add(index, IpAddr::V4(address), prefix).replace().execute().await
+    }
+
+    /// Adds an address of one host with a label (`IFA_LABEL`). Succeeds if the interface already has
+    /// the address.
+    pub(super) async fn add_labeled(
+        &self,
+        index: u32,
+        address: Ipv4Addr,
+        label: &str,
+    ) -> Result<(), rtnetlink::Error> {
+        let mut request = self.0.address().add(index, IpAddr::V4(address), 32).replace();
+        request.message_mut().attributes.push(AddressAttribute::Label(label.to_owned()));
+        request.execute().await
     }
 
     pub(super) async fn remove_address(

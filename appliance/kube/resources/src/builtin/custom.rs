@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
+use api::control_plane_endpoint::ControlPlaneEndpointSpec;
 use api::management_cluster::ManagementClusterSpec;
 use api::network::NetworkSpec;
 use api::os_image::OsImageSpec;
@@ -15,7 +16,7 @@ use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate, 
 
 /// Manifests in the order of discovery. kubectl uses the first of two kinds with the same plural,
 /// so `machines` means `machines.cluster.x-k8s.io`.
-const MANIFESTS: [&str; 17] = [
+const MANIFESTS: [&str; 18] = [
     include_str!("manifests/clusters.json"),
     include_str!("manifests/machines.cluster.json"),
     include_str!("manifests/kubeadmconfigs.json"),
@@ -33,6 +34,7 @@ const MANIFESTS: [&str; 17] = [
     include_str!("manifests/networks.json"),
     api::os_image::OS_IMAGES,
     api::management_cluster::MANAGEMENT_CLUSTERS,
+    api::control_plane_endpoint::CONTROL_PLANE_ENDPOINTS,
 ];
 
 /// Parses every compiled-in CustomResourceDefinition.
@@ -91,6 +93,9 @@ fn readable(definition: &ResourceDefinition) -> Option<Validate> {
         ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),
         ("tinbox.dev", "osimages") => validated::<OsImageSpec>(rules::nothing),
         ("tinbox.dev", "networks") => validated::<NetworkSpec>(rules::network),
+        ("tinbox.dev", "controlplaneendpoints") => {
+            validated::<ControlPlaneEndpointSpec>(rules::nothing)
+        }
         ("tinbox.dev", "managementclusters") => validated::<ManagementClusterSpec>(rules::nothing),
         _ => return None,
     })

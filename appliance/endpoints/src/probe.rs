@@ -1,0 +1,145 @@
+//! Health check of a machine: TCP, then TLS, then `GET /readyz` of the Kubernetes API server.
+//!
+//! TCP alone is not sufficient: an API server without etcd accepts connections and fails each
+//! request. The certificate is not verified, because the box has no CA certificate of the cluster,
+//! and a check reveals and decides nothing else. Clients verify the API server themselves.
+
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::backends::Health;
+
+/// Maximum time of a TCP connection attempt, and of the rest of a check.
+const STEP_WAIT: Duration = Duration::from_secs(2);
+/// Name in the certificate of each Kubernetes API server.
+const NAME: &str = "kubernetes";
+/// Request without authentication, which Kubernetes permits by `system:public-info-viewer`.
+const REQUEST: &[u8] =
+    b"GET /readyz HTTP/1.1\r\nHost: kubernetes\r\nUser-Agent: tinbox\r\nConnection: close\r\n\r\n";
+/// Length of `HTTP/1.1 200`, all that is read of a response.
+const STATUS_LINE: usize = 12;
+
+/// Checker of machines; clones share the TLS settings.
+#[derive(Clone)]
+pub struct Prober(TlsConnector);
+
+impl Prober {
+    /// Creates a checker.
+    ///
+    /// # Errors
+    /// The TLS library does not have the protocol versions.
+    pub fn new() -> Result<Self, rustls::Error> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Unverified(provider)))
+            .with_no_client_auth();
+        Ok(Self(TlsConnector::from(Arc::new(config))))
+    }
+
+    /// Checks one machine. Takes at most twice [`STEP_WAIT`].
+    pub async fn check(&self, address: SocketAddrV4) -> Health {
+        let Ok(Ok(stream)) = timeout(STEP_WAIT, TcpStream::connect(address)).await else {
+            return Health::Down;
+        };
+        match timeout(STEP_WAIT, self.status_line(stream)).await {
+            Ok(Ok(line)) => health_of(&line),
+            Ok(Err(_)) | Err(_) => Health::Listening,
+        }
+    }
+
+    async fn status_line(&self, stream: TcpStream) -> std::io::Result<[u8; STATUS_LINE]> {
+        let name = ServerName::try_from(NAME).map_err(std::io::Error::other)?;
+        let mut stream = self.0.connect(name, stream).await?;
+        stream.write_all(REQUEST).await?;
+        let mut line = [0; STATUS_LINE];
+        stream.read_exact(&mut line).await?;
+        Ok(line)
+    }
+}
+
+/// Returns the health for the start of a response. 401 and 403 come from an API server that
+/// permits no anonymous requests; its readiness is unknown.
+fn health_of(line: &[u8; STATUS_LINE]) -> Health {
+    match line {
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', code @ ..] => match code {
+            b"200" | b"401" | b"403" => Health::Ready,
+            _ => Health::Listening,
+        },
+        _ => Health::Listening,
+    }
+}
+
+/// Verifier that accepts each certificate. The signatures are verified, because rustls requires it
+/// for a key exchange.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Health, health_of};
+
+    #[test]
+    fn only_a_successful_or_refused_request_is_ready() {
+        for (line, expected) in [
+            (b"HTTP/1.1 200", Health::Ready),
+            (b"HTTP/1.0 200", Health::Ready),
+            (b"HTTP/1.1 401", Health::Ready),
+            (b"HTTP/1.1 403", Health::Ready),
+            (b"HTTP/1.1 500", Health::Listening),
+            (b"HTTP/1.1 404", Health::Listening),
+            (b"HTTP/2.0 200", Health::Listening),
+            (b"SSH-2.0-Open", Health::Listening),
+        ] {
+            assert_eq!(health_of(line), expected, "{}", String::from_utf8_lossy(line));
+        }
+    }
+}

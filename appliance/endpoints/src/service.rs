@@ -1,0 +1,237 @@
+//! Service that has a task for each ControlPlaneEndpoint object, and writes the status of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::control_plane_endpoint::{
+    CONTROL_PLANE_ENDPOINT, ControlPlaneEndpoint, ControlPlaneEndpointStatus,
+};
+use api::network::{NETWORK, Network, NetworkPlan};
+use objects::{ObjectError, Objects, read, write_status};
+use platform::net::VirtualAddress;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::endpoint::{Endpoint, Shared};
+use crate::forward;
+use crate::host::AddressHost;
+use crate::plan::{Planned, plan, stale};
+use crate::probe::Prober;
+use crate::state::State;
+
+/// Interval between two reads of the objects.
+const LOOK: Duration = Duration::from_secs(2);
+/// Minimum time between two status writes that change only the numbers of machines.
+const STATUS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Control-plane endpoints of the box.
+pub struct Endpoints {
+    /// API of the box.
+    pub objects: Arc<dyn Objects>,
+    /// Addresses of the host.
+    pub host: Arc<dyn AddressHost>,
+}
+
+/// Task of an endpoint.
+struct Running {
+    at: VirtualAddress,
+    port: u16,
+    machines: watch::Sender<Vec<SocketAddrV4>>,
+    state: watch::Receiver<State>,
+    stop: CancellationToken,
+}
+
+/// All tasks, and the times of the last status writes.
+struct Tasks {
+    shared: Shared,
+    running: BTreeMap<String, Running>,
+    tasks: JoinSet<String>,
+    /// Names of stopped endpoints that did not give back their address yet.
+    ending: BTreeSet<String>,
+    written: BTreeMap<String, Instant>,
+    is_swept: bool,
+}
+
+impl Endpoints {
+    /// Runs until `shutdown`, and then gives back all addresses.
+    ///
+    /// # Errors
+    /// The TLS library cannot be set up.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), rustls::Error> {
+        let shared = Shared {
+            host: Arc::clone(&self.host),
+            prober: Prober::new()?,
+            connections: forward::connections(),
+        };
+        let mut tasks = Tasks {
+            shared,
+            running: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            ending: BTreeSet::new(),
+            written: BTreeMap::new(),
+            is_swept: false,
+        };
+        let follow = async {
+            loop {
+                if let Err(error) = self.look(&mut tasks).await {
+                    tracing::warn!(%error, "cannot read the control-plane endpoints");
+                }
+                sleep(LOOK).await;
+            }
+        };
+        shutdown.run_until_cancelled(follow).await;
+        tasks.running.values().for_each(|running| running.stop.cancel());
+        while let Some(ended) = tasks.tasks.join_next().await {
+            tasks.ended(ended);
+        }
+        Ok(())
+    }
+
+    /// Compares the tasks with the objects once. Without readable objects, nothing changes.
+    async fn look(&self, tasks: &mut Tasks) -> Result<(), ObjectError> {
+        let objects = self.objects.list(CONTROL_PLANE_ENDPOINT, None).await?;
+        let networks = self.objects.list(NETWORK, None).await?;
+        let objects: Vec<ControlPlaneEndpoint> =
+            objects.into_iter().map(read).collect::<Result<_, _>>()?;
+        let networks = networks.into_iter().filter_map(|it| read::<Network>(it).ok());
+        let networks: Vec<NetworkPlan> =
+            networks.filter_map(|network| network.spec.plan().ok()).collect();
+        let planned = plan(&objects, &networks);
+        if !tasks.is_swept {
+            tasks.sweep(&planned).await;
+        }
+        tasks.apply(&planned);
+        for object in &objects {
+            let name = &object.metadata.name;
+            let state = match (planned.get(name), tasks.running.get(name)) {
+                (Some(Err(state)), _) => state.clone(),
+                (_, Some(running)) => running.state.borrow().clone(),
+                _ => continue,
+            };
+            self.report(object, &state.status(name), tasks).await;
+        }
+        tasks.written.retain(|name, _| objects.iter().any(|it| it.metadata.name == *name));
+        Ok(())
+    }
+
+    async fn report(
+        &self,
+        object: &ControlPlaneEndpoint,
+        status: &ControlPlaneEndpointStatus,
+        tasks: &mut Tasks,
+    ) {
+        let name = &object.metadata.name;
+        let since = tasks.written.get(name).map(Instant::elapsed);
+        if !is_due(&object.status, status, since) {
+            return;
+        }
+        let objects = self.objects.as_ref();
+        let written = write_status(objects, CONTROL_PLANE_ENDPOINT, &object.metadata, status).await;
+        match written {
+            Ok(()) => drop(tasks.written.insert(name.clone(), Instant::now())),
+            // Deleted or changed meanwhile: the next look reads it again.
+            Err(ObjectError::NotFound(_) | ObjectError::Conflict(_)) => {}
+            Err(error) => tracing::warn!(endpoint = name, %error, "cannot write a status"),
+        }
+    }
+}
+
+/// Returns true if a status must be written. A change of the numbers of machines alone waits, so
+/// that a machine that restarts again and again does not write all the time.
+fn is_due(
+    old: &ControlPlaneEndpointStatus,
+    new: &ControlPlaneEndpointStatus,
+    since: Option<Duration>,
+) -> bool {
+    let is_urgent = old.held != new.held || old.interface != new.interface;
+    old != new && (is_urgent || since.is_none_or(|since| since >= STATUS_INTERVAL))
+}
+
+impl Tasks {
+    /// Removes the addresses of an earlier process that no object has any more.
+    async fn sweep(&mut self, planned: &BTreeMap<String, Result<Planned, State>>) {
+        let held = match self.shared.host.all().await {
+            Ok(held) => held,
+            Err(error) => {
+                tracing::warn!(reason = %stdx::chain(&error), "cannot list virtual addresses");
+                return;
+            }
+        };
+        self.is_swept = true;
+        for address in stale(held, planned) {
+            tracing::info!(address = %address.address, "removing an old virtual address");
+            if let Err(error) = self.shared.host.give_back(&address).await {
+                tracing::warn!(reason = %stdx::chain(&error), "cannot remove an address");
+            }
+        }
+    }
+
+    /// Records the end of a task, and passes on its panic.
+    fn ended(&mut self, ended: Result<String, JoinError>) {
+        match ended {
+            Ok(name) => drop(self.ending.remove(&name)),
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => {}
+        }
+    }
+
+    /// Stops the tasks that are not planned, starts the missing ones, and passes on the machines.
+    fn apply(&mut self, planned: &BTreeMap<String, Result<Planned, State>>) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            self.ended(ended);
+        }
+        self.running.retain(|name, running| {
+            let wanted = planned.get(name).and_then(|it| it.as_ref().ok());
+            let stays = wanted.is_some_and(|it| it.at == running.at && it.port == running.port);
+            if !stays {
+                running.stop.cancel();
+                self.ending.insert(name.clone());
+            }
+            stays
+        });
+        for (name, wanted) in planned {
+            let Ok(wanted) = wanted else { continue };
+            match self.running.get(name) {
+                Some(running) => {
+                    running.machines.send_if_modified(|machines| {
+                        let is_news = *machines != wanted.backends;
+                        machines.clone_from(&wanted.backends);
+                        is_news
+                    });
+                }
+                // The old task would remove the address of the new one.
+                None if self.ending.contains(name) => {}
+                None => {
+                    let running = self.start(name, wanted);
+                    self.running.insert(name.clone(), running);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, name: &str, wanted: &Planned) -> Running {
+        let (machines, received) = watch::channel(wanted.backends.clone());
+        let (shown, state) = watch::channel(State::Probing);
+        let stop = CancellationToken::new();
+        let endpoint = Endpoint {
+            shared: self.shared.clone(),
+            at: wanted.at.clone(),
+            port: wanted.port,
+            machines: received,
+            state: shown,
+        };
+        let (name, stopped) = (name.to_owned(), stop.clone());
+        self.tasks.spawn(async move {
+            endpoint.run(stopped).await;
+            name
+        });
+        Running { at: wanted.at.clone(), port: wanted.port, machines, state, stop }
+    }
+}
+
+#[cfg(test)]
+mod tests;
