@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use crate::meta::Resource;
 
 pub use cluster::{
-    Endpoint, EndpointProvider, TemplateRef, TinkerbellCluster, TinkerbellClusterSpec, TinkerbellClusterStatus,
+    Endpoint, EndpointProvider, TemplateRef, TinkerbellCluster, TinkerbellClusterSpec,
+    TinkerbellClusterStatus,
 };
 pub use failure_domains::{Contract, FailureDomain, FailureDomains, NamedFailureDomain};
 pub use machine::{

@@ -7,11 +7,13 @@ use jiff::Timestamp;
 pub const READY: &str = "Ready";
 /// Type of the condition of an object that controllers must not change.
 pub const PAUSED: &str = "Paused";
+/// Type of the condition that is true while the box forwards connections to a control plane.
+pub const ENDPOINT_READY: &str = "ControlPlaneEndpointReady";
 
 /// State of one condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Type of the condition: [`READY`] or [`PAUSED`].
+    /// Type of the condition: [`READY`], [`PAUSED`] or [`ENDPOINT_READY`].
     pub kind: &'static str,
     /// True for the status `True`, false for `False`.
     pub is_true: bool,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use api::infrastructure::cluster_api::{self, Machine};
+use api::infrastructure::cluster_api::{self, CONTROL_PLANE, Machine};
 use api::infrastructure::{
     OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_CLUSTER, TINKERBELL_MACHINE,
     TINKERBELL_MACHINE_TEMPLATE,
@@ -65,6 +65,11 @@ impl ClusterApiSignals {
             "TinkerbellMachine" => {
                 let waits = text(object, "/spec/hardwareName").is_empty();
                 lock(&self.machines).insert(key.clone(), waits);
+                // The machines of a control plane are the backends of its endpoint.
+                let labels = object.pointer("/metadata/labels");
+                if labels.is_some_and(|labels| labels.get(CONTROL_PLANE).is_some()) {
+                    self.signal_clusters(&key.namespace);
+                }
                 self.machine.signal(key);
             }
             "TinkerbellMachineTemplate" => self.template.signal(key),
@@ -79,9 +84,7 @@ impl ClusterApiSignals {
             }
             "Cluster" => {
                 self.signal_machines(&key.namespace);
-                let clusters = lock(&self.clusters);
-                let near = clusters.iter().filter(|it| it.namespace == key.namespace);
-                near.for_each(|it| self.cluster.signal(it.clone()));
+                self.signal_clusters(&key.namespace);
             }
             _ => {
                 // A request has the name of its Machine.
@@ -103,17 +106,25 @@ impl ClusterApiSignals {
         match resource.kind {
             "TinkerbellMachine" => {
                 lock(&self.machines).remove(key);
+                self.signal_clusters(&key.namespace);
                 self.machine.signal(key.clone());
             }
             "TinkerbellCluster" => {
                 lock(&self.clusters).remove(key);
                 self.signal_machines(&key.namespace);
+                self.cluster.signal(key.clone());
             }
             "TinkerbellRemediation" => {
                 lock(&self.remediations).remove(key);
             }
             _ => {}
         }
+    }
+
+    fn signal_clusters(&self, namespace: &str) {
+        let clusters = lock(&self.clusters);
+        let near = clusters.iter().filter(|it| it.namespace == namespace);
+        near.for_each(|it| self.cluster.signal(it.clone()));
     }
 
     fn signal_machines(&self, namespace: &str) {
@@ -149,6 +160,15 @@ impl AllClusterApiSignals {
         let mut all = lock(&self.0);
         if all.get(cluster_uid).is_some_and(|it| Arc::ptr_eq(it, signals)) {
             all.remove(cluster_uid);
+        }
+    }
+
+    /// Signals the TinkerbellCluster of a ControlPlaneEndpoint of the box.
+    pub fn endpoint_changed(&self, object: &Value) {
+        let text = |field| text(object, field);
+        let key = ObjectKey::new(text("/spec/clusterRef/namespace"), text("/spec/clusterRef/name"));
+        if let Some(signals) = lock(&self.0).get(text("/spec/clusterRef/managementCluster")) {
+            signals.cluster.signal(key);
         }
     }
 

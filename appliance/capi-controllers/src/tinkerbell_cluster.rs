@@ -1,9 +1,10 @@
 //! Controller for TinkerbellClusters of `infrastructure.cluster.x-k8s.io`: determines the endpoint
 //! of the control plane, and reports the failure domains of the box.
 //!
-//! The deletion of a TinkerbellCluster needs no finalizer and no step: the cluster shares only an
-//! endpoint and names of failure domains, and the box reserves neither. TinkerbellMachines release
-//! their Hardware themselves.
+//! The deletion of a TinkerbellCluster needs no finalizer. An endpoint that the box provides is an
+//! object of the box. It is deleted after the cluster, and only when no Hardware of the box has a
+//! machine of the control plane any more: `clusterctl move` deletes a cluster that continues to run.
+//! TinkerbellMachines release their Hardware themselves.
 
 mod decide;
 mod domains;
@@ -11,6 +12,7 @@ mod endpoint;
 mod error;
 mod observe;
 pub(crate) mod owner;
+mod provided;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ use crate::management_view::ViewEvent;
 use controllers::runtime::{Reconciled, Reconciler};
 use decide::Step;
 use observe::Observed;
+
+pub use provided::clusters_with_endpoints;
 
 /// Network addresses of the box.
 pub trait BoxAddresses: Send + Sync + 'static {
@@ -54,7 +58,11 @@ impl Reconciler for TinkerbellClusterReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let observed = self.observe(key).await?;
+            let observed = match self.observe(key).await {
+                Ok(observed) => observed,
+                Err(ObjectError::NotFound(_)) => return self.forget(key).await,
+                Err(error) => return Err(error),
+            };
             let decision = decide::decide(&observed, self.clock.now());
             for step in decision.steps {
                 self.apply(&observed, step).await?;
@@ -70,6 +78,8 @@ impl TinkerbellClusterReconciler {
         let metadata = &observed.cluster.metadata;
         match step {
             Step::SetEndpoint(endpoint) => self.set_endpoint(observed, &endpoint).await,
+            Step::Provide(spec) => self.put_endpoint(&spec).await,
+            Step::Withdraw(name) => self.withdraw(&name).await,
             Step::Status(status) => {
                 write_status(objects, TINKERBELL_CLUSTER, metadata, status.as_ref()).await
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, TASK, Task};
+use api::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{HARDWARE, WORKFLOW};
 use capi_controllers::signals::{self, AllClusterApiSignals, ClusterApiSignals};
@@ -65,9 +66,21 @@ pub struct ObjectWatcher {
 }
 
 /// Kinds of objects to watch: those of the box, then those of Cluster API on the box's own API.
-pub const KINDS: [Resource; 10] = {
+pub const KINDS: [Resource; 11] = {
     let [cluster, machine, template, core_cluster, core_machine] = signals::KINDS;
-    [HARDWARE, WORKFLOW, JOB, TASK, MACHINE, cluster, machine, template, core_cluster, core_machine]
+    [
+        HARDWARE,
+        WORKFLOW,
+        JOB,
+        TASK,
+        MACHINE,
+        CONTROL_PLANE_ENDPOINT,
+        cluster,
+        machine,
+        template,
+        core_cluster,
+        core_machine,
+    ]
 };
 
 fn key(object: &Value) -> ObjectKey {
@@ -173,6 +186,10 @@ impl ObjectWatcher {
                 EventKind::Deleted => {
                     let key = key(&event.object);
                     known.remove(&key);
+                    if resource == CONTROL_PLANE_ENDPOINT {
+                        self.controller_signals.all_cluster_api.endpoint_changed(&event.object);
+                        continue;
+                    }
                     self.controller_signals
                         .all_cluster_api
                         .box_object_changed(resource, &event.object);
@@ -206,6 +223,10 @@ impl ObjectWatcher {
         if signals::KINDS.contains(&resource) {
             known.insert(key(&object), 0);
             return self.controller_signals.cluster_api.changed(resource, &object);
+        }
+        if resource == CONTROL_PLANE_ENDPOINT {
+            known.insert(key(&object), 0);
+            return self.controller_signals.all_cluster_api.endpoint_changed(&object);
         }
         self.controller_signals.all_cluster_api.box_object_changed(resource, &object);
         let key = key(&object);

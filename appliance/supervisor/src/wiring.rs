@@ -154,6 +154,7 @@ pub async fn run(
     wiring.boot_files(&pki).await?;
     wiring.start.begin(Step::Services);
     wiring.networks(state).await?;
+    wiring.endpoints();
     wiring.agents(state, &pki).await?;
     wiring.pages(state, Arc::clone(&pki), (status_builder, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use api::control_plane_endpoint::ControlPlaneEndpointSpec;
 use api::infrastructure::{Endpoint, FailureDomains, TinkerbellClusterStatus};
+use api::meta::Condition;
 use jiff::Timestamp;
 
 use super::error::ClusterError;
 use super::observe::Observed;
-use super::{domains, endpoint};
-use crate::conditions::{DecisionTime, Finding, PAUSED, READY, find};
+use super::{domains, endpoint, provided};
+use crate::conditions::{DecisionTime, ENDPOINT_READY, Finding, PAUSED, READY, find};
 use controllers::runtime::Requeue;
 
 /// Interval at which changes of the Hardware, which send no signal, reach the failure domains.
@@ -18,11 +20,18 @@ const CLUSTER_WAIT: Duration = Duration::from_secs(15);
 /// Wait after a write of the endpoint, before the status is written.
 const ENDPOINT_WAIT: Duration = Duration::from_millis(100);
 
+/// Reasons of conditions that are false and need no action of a person.
+const WAITING: [&str; 4] = ["WaitingForCluster", "WaitingForEndpoint", "NoMachine", "Probing"];
+
 /// Step that changes the cluster or records an event.
 #[derive(Debug, PartialEq)]
 pub enum Step {
     /// Writes host and port into `spec.controlPlaneEndpoint`.
     SetEndpoint(Endpoint),
+    /// Creates or changes the ControlPlaneEndpoint of the box.
+    Provide(Box<ControlPlaneEndpointSpec>),
+    /// Deletes the ControlPlaneEndpoint of this name.
+    Withdraw(String),
     /// Writes the status of the object that was read.
     Status(Box<TinkerbellClusterStatus>),
     /// Records an event about the object.
@@ -51,6 +60,8 @@ struct Update<'a> {
     status: TinkerbellClusterStatus,
     events: Vec<Step>,
     moment: DecisionTime,
+    /// Changes of the endpoints that the box provides.
+    endpoints: Vec<Step>,
 }
 
 /// Returns the next steps for a TinkerbellCluster.
@@ -65,6 +76,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         status: observed.cluster.status.clone(),
         events: Vec::new(),
         moment: DecisionTime { generation: metadata.generation, now },
+        endpoints: Vec::new(),
     };
     if observed.is_paused() {
         update.pause(true);
@@ -83,7 +95,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         Ok(endpoint) if endpoint != observed.cluster.spec.control_plane_endpoint => {
             return set_endpoint(endpoint);
         }
-        Ok(_) => update.succeed(),
+        Ok(endpoint) => update.provide(&endpoint),
         Err(error) => update.fail(&error),
     }
     update.decision(Requeue::After(RECHECK))
@@ -136,6 +148,26 @@ impl Update<'_> {
         self.status.failure_domains = FailureDomains::new(*contract, domains);
     }
 
+    /// Provides the endpoint if the cluster requests it, and records the result.
+    fn provide(&mut self, endpoint: &Endpoint) {
+        let provision = provided::decide(self.observed, endpoint);
+        self.endpoints = provision.steps;
+        match provision.finding {
+            Some(finding) if provided::may_put(&finding, &self.status, self.observed) => {
+                self.put(finding);
+            }
+            Some(_) => {}
+            None if self.observed.cluster.spec.control_plane_endpoint_provider.is_none() => {
+                self.status.conditions.retain(|it| it.kind != ENDPOINT_READY);
+            }
+            None => {}
+        }
+        match provision.error {
+            None => self.succeed(),
+            Some(error) => self.fail(&error),
+        }
+    }
+
     fn succeed(&mut self) {
         self.status.set_provisioned();
         let message = "the endpoint of the control plane is set".to_owned();
@@ -146,7 +178,13 @@ impl Update<'_> {
     /// they must never change back to false.
     fn fail(&mut self, error: &ClusterError) {
         let mut message = error.message();
-        let old = find(&self.status.conditions, READY).filter(|it| it.reason == error.reason());
+        let old = find(&self.status.conditions, READY);
+        // The box that has the Network of the endpoint reports more.
+        let is_of_network = |it: &Condition| provided::is_of_network(&it.reason);
+        if matches!(error, ClusterError::NotServed { .. }) && old.is_some_and(is_of_network) {
+            return;
+        }
+        let old = old.filter(|it| it.reason == error.reason());
         let of_other_box = |old: &str| {
             error.is_conflict() && !ClusterError::is_conflict_of(old, &self.observed.box_name)
         };
@@ -159,16 +197,16 @@ impl Update<'_> {
 
     fn put(&mut self, finding: Finding) {
         if finding.put(&mut self.status.conditions, self.moment) {
-            let is_waiting = finding.reason == ClusterError::ClusterMissing.reason();
+            let is_waiting = WAITING.contains(&finding.reason);
             let warning = !finding.is_true && !is_waiting;
             let Finding { reason, message, .. } = finding;
             self.events.push(Step::Record { reason, message, warning });
         }
     }
 
-    /// Returns the step that writes a changed status, and then the events.
+    /// Returns the steps of the endpoints, the step that writes a changed status, and the events.
     fn decision(self, requeue: Requeue) -> Decision {
-        let mut steps = Vec::new();
+        let mut steps = self.endpoints;
         if self.status != self.observed.cluster.status {
             steps.push(Step::Status(Box::new(self.status)));
             steps.extend(self.events);

@@ -33,6 +33,55 @@ pub enum ClusterError {
         /// Name of the box.
         box_name: String,
     },
+    /// The box provides only IPv4 endpoints.
+    #[error("the endpoint {host} is not an IPv4 address")]
+    NotIpv4 {
+        /// Host of the endpoint.
+        host: String,
+    },
+    /// No network of the box contains the endpoint.
+    #[error("the endpoint {host} is not in a Network of the box{}", of_box(.box_name))]
+    NotServed {
+        /// Host of the endpoint.
+        host: String,
+        /// Name of the box.
+        box_name: String,
+    },
+    /// The box gives the address of the endpoint to DHCP clients.
+    #[error("the endpoint {host} is in the DHCP pool of {interface}{}", of_box(.box_name))]
+    PoolAddress {
+        /// Host of the endpoint.
+        host: String,
+        /// Interface of the Network.
+        interface: String,
+        /// Name of the box.
+        box_name: String,
+    },
+    /// The box provides the address to another cluster.
+    #[error("the endpoint {host} is the endpoint of the cluster {cluster}{}", of_box(.box_name))]
+    OtherCluster {
+        /// Host of the endpoint.
+        host: String,
+        /// Key of the other TinkerbellCluster.
+        cluster: ObjectKey,
+        /// Name of the box.
+        box_name: String,
+    },
+    /// The box does not have the address of the endpoint, because another machine answers for it,
+    /// or because the kernel refused the address.
+    #[error("the box cannot take the endpoint: {why}{}", of_box(.box_name))]
+    NotTaken {
+        /// Message of the ControlPlaneEndpoint.
+        why: String,
+        /// Name of the box.
+        box_name: String,
+    },
+    /// The box has not taken the address of the endpoint yet.
+    #[error("the box takes the endpoint{}", of_box(.box_name))]
+    EndpointPending {
+        /// Name of the box.
+        box_name: String,
+    },
 }
 
 /// Returns the end of the text of a conflict on the box `box_name`.
@@ -47,7 +96,13 @@ impl ClusterError {
             Self::ClusterMissing => "WaitingForCluster",
             Self::TemplateOverrideConflict => "TemplateOverrideConflict",
             Self::EndpointMissing => "EndpointMissing",
-            Self::HardwareAddress { .. } | Self::BoxAddress { .. } => "EndpointConflict",
+            Self::NotIpv4 { .. } | Self::NotServed { .. } => "EndpointNotServed",
+            Self::EndpointPending { .. } => "WaitingForEndpoint",
+            Self::HardwareAddress { .. }
+            | Self::BoxAddress { .. }
+            | Self::PoolAddress { .. }
+            | Self::OtherCluster { .. }
+            | Self::NotTaken { .. } => "EndpointConflict",
         }
     }
 
@@ -61,7 +116,7 @@ impl ClusterError {
 
     /// Returns true if the endpoint conflicts with an address that only one box knows.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::HardwareAddress { .. } | Self::BoxAddress { .. })
+        self.reason() == "EndpointConflict" || matches!(self, Self::NotServed { .. })
     }
 
     /// Returns true if `message` reports a conflict of the endpoint on the box `box_name`.
@@ -73,6 +128,7 @@ impl ClusterError {
 impl Hint for ClusterError {
     fn hint(&self) -> Option<&str> {
         Some(match self {
+            Self::EndpointPending { .. } => return None,
             Self::ClusterMissing => {
                 "create a Cluster whose spec.infrastructureRef names the TinkerbellCluster"
             }
@@ -80,6 +136,17 @@ impl Hint for ClusterError {
             Self::EndpointMissing => {
                 "set spec.controlPlaneEndpoint.host of the TinkerbellCluster or of its Cluster to \
                  the virtual address of the control plane"
+            }
+            Self::NotIpv4 { .. } | Self::NotServed { .. } => {
+                "set spec.controlPlaneEndpoint.host to an unused IPv4 address in a Network of a \
+                 box, outside its DHCP pool"
+            }
+            Self::NotTaken { .. } => {
+                "set spec.controlPlaneEndpoint.host to an unused address, or switch off the \
+                 machine that has it; the box tries again"
+            }
+            Self::PoolAddress { .. } | Self::OtherCluster { .. } => {
+                "set spec.controlPlaneEndpoint.host to an unused address outside the DHCP pools"
             }
             Self::HardwareAddress { .. } | Self::BoxAddress { .. } => {
                 "set spec.controlPlaneEndpoint.host to an unused address, which the control plane \

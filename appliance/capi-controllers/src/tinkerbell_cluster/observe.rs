@@ -12,6 +12,7 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use objects::{ObjectError, find, read};
 use serde_json::Value;
 
+use super::provided::Provided;
 use super::{TinkerbellClusterReconciler, endpoint, owner};
 use crate::tinkerbell_machine::choice::HardwareRequest;
 
@@ -42,6 +43,8 @@ pub struct Observed {
     pub is_own_address: bool,
     /// Name of the box.
     pub box_name: String,
+    /// Objects of the box about endpoints that the box provides.
+    pub provided: Provided,
 }
 
 impl Observed {
@@ -86,13 +89,17 @@ impl TinkerbellClusterReconciler {
             contract: self.view.contract,
             hosts: hosts.into_iter().filter_map(|host| read(host).ok()).collect(),
             conflicts: Vec::new(),
-            is_own_address: address.is_some_and(|it| self.addresses.has(it)),
+            is_own_address: false,
+            provided: Provided::default(),
             box_name: self.box_name.clone(),
             cluster,
             object,
             owner,
         };
+        observed.provided = self.provided(&observed).await?;
         if let Some(address) = address.filter(|_| !observed.was_provisioned()) {
+            let is_provided = observed.provided.has(&address.to_string());
+            observed.is_own_address = !is_provided && self.addresses.has(address);
             observed.conflicts = self.conflicts(&observed, address).await?;
         }
         Ok(observed)

@@ -17,6 +17,7 @@ use controllers::runtime::{Reconciler as _, Requeue};
 
 mod boxes;
 mod moved;
+mod provided;
 
 const VIP: &str = "10.77.0.200";
 const BOX: &str = "10.77.0.1";

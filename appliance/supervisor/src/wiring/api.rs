@@ -51,6 +51,10 @@ impl Wiring {
         let router = opened::refused(router, self.safe.lost.as_deref());
         let router = reset::warned(router, self.safe.mode.as_deref());
         let listener = self.listen("the API", self.config.api.listen).await?;
+        // Set after the bind, which must fail if another program has the port. Afterwards, a
+        // control-plane endpoint may have the same port on its own address.
+        rustix::net::sockopt::set_socket_reuseport(&listener, true)
+            .context("cannot share the port of the API")?;
         let tls = pki.server_config().context("cannot set up TLS for the API")?;
         let (gathering, shutdown) = (self.engine.clone(), self.shutdown.clone());
         self.spawn("roles", async move {

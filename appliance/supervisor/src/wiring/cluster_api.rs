@@ -8,12 +8,13 @@ use api::infrastructure::Contract;
 use api::meta::ObjectKey;
 use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
-use capi_controllers::tinkerbell_cluster::TinkerbellClusterReconciler;
+use capi_controllers::tinkerbell_cluster::{TinkerbellClusterReconciler, clusters_with_endpoints};
 use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
 use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use capi_controllers::tinkerbell_remediation::TinkerbellRemediationReconciler;
 use capi_controllers::{ClusterIdentity, ManagementView};
 use controllers::runtime::Controller;
+use endpoints::{Endpoints, KernelAddresses};
 use futures_util::future;
 use objects::Objects;
 use provisioning::own_addresses::OwnAddresses;
@@ -96,6 +97,19 @@ impl ClusterApi {
     }
 }
 
+/// Signals the clusters that have an endpoint of the box, because they may have been deleted while
+/// the box did not watch them.
+async fn signal_endpoints(
+    objects: &dyn Objects,
+    cluster_uid: Option<&str>,
+    signals: &ClusterApiSignals,
+) {
+    match clusters_with_endpoints(objects, cluster_uid).await {
+        Ok(clusters) => clusters.into_iter().for_each(|key| signals.cluster.signal(key)),
+        Err(error) => tracing::warn!(%error, "cannot read the control-plane endpoints"),
+    }
+}
+
 /// Returns the name of a management cluster for people.
 fn name_of(key: &ObjectKey) -> String {
     match key.namespace.as_str() {
@@ -115,6 +129,8 @@ impl Work for ClusterApi {
             watch_filter: cluster.watch_filter,
         };
         let (signals, controllers) = self.controllers(&view);
+        let (own, objects) = (Arc::clone(&signals), Arc::clone(&self.objects));
+        let registration_name = name.clone();
         let all = Arc::clone(&self.signals);
         let registration = Registration { cluster_uid, own: Arc::clone(&signals), all };
         StartedWork {
@@ -124,6 +140,7 @@ impl Work for ClusterApi {
             }),
             run: Box::pin(async move {
                 let _registration = registration;
+                signal_endpoints(objects.as_ref(), Some(&registration_name), &own).await;
                 // The connection drops this future at its end.
                 let run = |controller: Controller| controller.run(CancellationToken::new());
                 future::join_all(controllers.map(run)).await;
@@ -161,6 +178,7 @@ impl Wiring {
             watch_filter: None,
         };
         let (own, controllers) = cluster_api.controllers(&view);
+        signal_endpoints(self.objects.as_ref(), None, &own).await;
         let is_safe_mode = self.safe.mode.is_some();
         for controller in controllers.into_iter().filter(|_| !is_safe_mode) {
             let running = controller.run(self.shutdown.clone());
@@ -170,6 +188,19 @@ impl Wiring {
             });
         }
         Ok((cluster_api, own))
+    }
+
+    /// Provides the control-plane endpoints; not in safe mode, in which no machine is served.
+    pub(super) fn endpoints(&mut self) {
+        if self.safe.mode.is_some() {
+            return;
+        }
+        let endpoints =
+            Endpoints { objects: Arc::clone(&self.objects), host: Arc::new(KernelAddresses) };
+        let running = endpoints.run(self.shutdown.clone());
+        self.spawn("control-plane endpoints", async move {
+            running.await.context("cannot set up TLS for checks of control planes")
+        });
     }
 
     /// Connects to the management clusters; not in safe mode, in which no machine is changed.

@@ -10,7 +10,7 @@ use super::{OneAddress, VIP, World, cluster, condition, endpoint, host, ready, w
 use controllers::runtime::Reconciler as _;
 
 /// Returns a second box for the same management cluster.
-fn second(world: &World) -> (Arc<Memory>, TinkerbellClusterReconciler) {
+pub(super) fn second(world: &World) -> (Arc<Memory>, TinkerbellClusterReconciler) {
     let hardware = Arc::new(Memory::default());
     let reconciler = TinkerbellClusterReconciler {
         view: world.reconciler.view.clone(),
