@@ -4,4 +4,5 @@
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 
 mod chrony;
+mod endpoints;
 mod net;
