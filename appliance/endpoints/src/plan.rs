@@ -31,11 +31,13 @@ pub fn plan(
 ) -> BTreeMap<String, Result<Planned, State>> {
     let mut planned = BTreeMap::new();
     let mut count = 0;
+    let virtual_addresses: Vec<Ipv4Addr> =
+        objects.iter().filter_map(|it| it.spec.address.parse().ok()).collect();
     // The oldest objects first, so that a new object never displaces another.
     let mut objects: Vec<_> = objects.iter().collect();
     objects.sort_by_key(|it| (it.metadata.creation_timestamp, it.metadata.name.clone()));
     for object in objects.into_iter().filter(|it| it.metadata.deletion_timestamp.is_none()) {
-        let found = endpoint(object, networks).ok_or(State::NotInNetwork);
+        let found = endpoint(object, networks, &virtual_addresses).ok_or(State::NotInNetwork);
         let found = if count < ENDPOINTS_MAX { found } else { Err(State::TooMany) };
         count += usize::from(found.is_ok());
         planned.insert(object.metadata.name.clone(), found);
@@ -43,15 +45,22 @@ pub fn plan(
     planned
 }
 
-fn endpoint(object: &ControlPlaneEndpoint, networks: &[NetworkPlan]) -> Option<Planned> {
+fn endpoint(
+    object: &ControlPlaneEndpoint,
+    networks: &[NetworkPlan],
+    virtual_addresses: &[Ipv4Addr],
+) -> Option<Planned> {
     let address: Ipv4Addr = object.spec.address.parse().ok()?;
     // The name makes an address unique.
     let network =
         network_of(address, networks).filter(|_| object.metadata.name == object.spec.address)?;
-    // Without this check, the author of an object could reach the box's own services.
+    // Without this check, the author of an object could reach the box's own services, or connect
+    // endpoints to a loop.
     let is_machine = |it: &Ipv4Addr| {
         let inside = networks.iter().flat_map(|it| &it.subnets).any(|subnet| subnet.contains(*it));
-        inside && *it != address && networks.iter().all(|network| network.address != *it)
+        inside
+            && !virtual_addresses.contains(it)
+            && networks.iter().all(|network| network.address != *it)
     };
     let backends = object.spec.backends.iter().filter_map(|it| it.address.parse().ok());
     let mut backends: Vec<_> = backends

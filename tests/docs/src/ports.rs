@@ -9,7 +9,8 @@ use crate::source::product;
 
 const ABOUT: &str = "\
 Each port is a constant of the code. A network of the rack needs the boot ports; your own network \
-needs 80, 443 and 6443. The box keeps no other port open on a network.";
+needs 80, 443 and 6443. The box keeps no other port open on a network. A control-plane \
+endpoint has the port of its cluster, on an address of its own.";
 
 /// A port: number, protocol, crates that name it, purpose.
 type Row = (u16, &'static str, &'static [&'static str], &'static str);

@@ -43,6 +43,8 @@ pub const NOT_RUN: &[(&str, &str)] = &[
         "kubectl annotate tinkerbellmachine edge-x7k2p tinbox.dev/skip-wipe=",
         "the unit test `a_disk_that_cannot_be_erased…` of capi-controllers sets the annotation",
     ),
+    ("kubectl get controlplaneendpoints -o wide", ENDPOINT),
+    ("kubectl delete controlplaneendpoint 10.77.0.200", ENDPOINT),
     ("sudo make demo-capi", "`cluster_api` of tests/scenarios runs the same steps"),
     ("sudo make shake TEST=name", "repeats a test 40 times"),
     ("make help", "prints the Makefile; `commands_can_be_typed` asks make for each target"),
@@ -57,6 +59,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 const PAIRING: &str = "`pairing` of tests/peers runs it with a management cluster";
+const ENDPOINT: &str = "needs machines of a control plane; `endpoints` of tests/wire has them";
 const BY_CI: &str = "run by .ci/run";
 const BUILDROOT: &str = "an hour of Buildroot; .ci/run runs tests/buildroot.sh for its parts";
 const DEMO: &str = "`path` of tests/scenarios installs the same rack by the same library";

@@ -73,6 +73,9 @@ fn only_machines_of_the_networks_get_connections() {
         backends.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(backends(&networks), ["10.77.0.11:6443", "10.77.0.12:6443"]);
+    let two = [object("10.77.0.200", &["10.77.0.201"]), object("10.77.0.201", &[])];
+    let first = plan(&two, &networks).remove("10.77.0.200").unwrap().unwrap();
+    assert_eq!(first.backends, [], "no loop of endpoints");
     networks.push(network("eth2", "192.168.1.1/24"));
     assert_eq!(backends(&networks).len(), 3);
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// Versions of clusterctl. The first knows only contract v1beta1, and compares escaped paths.
 const VERSIONS: [&str; 4] = ["1.8", "1.12", "1.13", "1.14"];
 /// Flavors of the cluster template; the default has the empty name.
-const FLAVORS: [&str; 4] = ["", "kube-vip", "topology", "workers-only"];
+const FLAVORS: [&str; 5] = ["", "box-endpoint", "kube-vip", "topology", "workers-only"];
 /// Host name of the box.
 const HOST: &str = "gitlab.box.test";
 /// Version of Cluster API that is installed as its core.

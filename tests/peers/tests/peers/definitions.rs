@@ -15,7 +15,7 @@ const MANIFESTS: [&str; 2] = [
 const WORDS: &str = "description";
 /// Field names of the box that upstream lacks: name of the kind, place in the first version of the
 /// definition, names. No other difference is allowed.
-const OF_THE_BOX: [(&str, &str, &[&str]); 10] = [
+const OF_THE_BOX: [(&str, &str, &[&str]); 12] = [
     (WORKFLOWS, "/schema/openAPIV3Schema/properties/spec/properties", &["paused", "retry"]),
     (
         WORKFLOWS,
@@ -38,6 +38,16 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 10] = [
             "retryAt",
             "retryWait",
         ],
+    ),
+    (
+        "tinkerbellclusters.infrastructure.cluster.x-k8s.io",
+        "/schema/openAPIV3Schema",
+        &["x-kubernetes-validations"],
+    ),
+    (
+        "tinkerbellclusters.infrastructure.cluster.x-k8s.io",
+        "/schema/openAPIV3Schema/properties/spec/properties",
+        &["controlPlaneEndpointProvider"],
     ),
     (
         "tinkerbellclusters.infrastructure.cluster.x-k8s.io",
