@@ -5,7 +5,6 @@
 //! has the next step of a workflow, and [`document`] the content of a rendered Template.
 
 pub mod bmc;
-pub mod control_plane_endpoint;
 pub mod core;
 pub mod document;
 pub mod identity;

@@ -3,6 +3,7 @@
 //! The box creates a Network for each interface of its configuration, with the interface's name.
 //! [`NetworkSpec::plan`] is the only parser of a spec, for the configuration file and the API.
 
+pub mod control_plane_endpoint;
 mod plan;
 
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //! of the control plane, and reports the failure domains of the box.
 //!
 //! The deletion of a TinkerbellCluster needs no finalizer. An endpoint that the box provides is an
-//! object of the box. It is deleted after the cluster, and only when no Hardware of the box has a
-//! machine of the control plane any more: `clusterctl move` deletes a cluster that continues to run.
+//! object of the box. It is deleted after the cluster, when no Hardware of the box has a machine of
+//! the control plane any more: `clusterctl move` deletes a cluster that continues to run.
 //! TinkerbellMachines release their Hardware themselves.
 
 mod decide;

@@ -33,7 +33,7 @@ const ACCEPT_WAIT: Duration = Duration::from_millis(100);
 pub struct Shared {
     /// Addresses of the host.
     pub host: Arc<dyn AddressHost>,
-    /// Checker of machines.
+    /// Health checks; each endpoint checks its own machines.
     pub prober: Prober,
     /// Limits of the connections.
     pub connections: Connections,
@@ -60,7 +60,8 @@ impl Endpoint {
         stopped.run_until_cancelled(self.hold()).await;
         if let Err(error) = self.shared.host.give_back(&self.at).await {
             // The address may already be gone with the link.
-            tracing::debug!(address = %self.at.address, reason = %stdx::chain(&error), "not removed");
+            let (address, reason) = (self.at.address, stdx::chain(&error));
+            tracing::debug!(%address, reason, "not removed");
         }
         tracing::info!(address = %self.at.address, interface = self.at.interface, "endpoint ended");
     }

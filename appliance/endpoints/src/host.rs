@@ -14,7 +14,7 @@ pub trait AddressHost: Send + Sync + 'static {
     fn all(&self) -> Pending<'_, Vec<VirtualAddress>>;
     /// Takes an address, unless another machine answers for it.
     fn take<'a>(&'a self, address: &'a VirtualAddress) -> Pending<'a, Claim>;
-    /// Removes an address.
+    /// Removes an address from its interface; an address that is gone may be an error.
     fn give_back<'a>(&'a self, address: &'a VirtualAddress) -> Pending<'a, ()>;
 }
 

@@ -1,5 +1,5 @@
-//! Control-plane endpoints of the box: for each ControlPlaneEndpoint object, a virtual address whose
-//! TCP connections go to the healthy machines of the control plane of a cluster.
+//! Control-plane endpoints of the box: for each ControlPlaneEndpoint object, a virtual address
+//! whose TCP connections go to the healthy machines of the control plane of a cluster.
 //!
 //! The objects of the box are the only input, so that a box without connection to its management
 //! cluster continues after a restart. The crate must never: terminate TLS of a client, read the

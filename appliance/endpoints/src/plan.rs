@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use api::control_plane_endpoint::{ControlPlaneEndpoint, network_of};
 use api::network::NetworkPlan;
+use api::network::control_plane_endpoint::{ControlPlaneEndpoint, network_of};
 use platform::net::VirtualAddress;
 
 use crate::state::State;

@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::control_plane_endpoint::{
+use api::network::control_plane_endpoint::{
     CONTROL_PLANE_ENDPOINT, ControlPlaneEndpoint, ControlPlaneEndpointStatus,
 };
 use api::network::{NETWORK, Network, NetworkPlan};

@@ -1,6 +1,6 @@
 //! State of an endpoint, in the words of its status.
 
-use api::control_plane_endpoint::ControlPlaneEndpointStatus;
+use api::network::control_plane_endpoint::ControlPlaneEndpointStatus;
 use stdx::MacAddr;
 
 /// State of the address and the port of an endpoint.

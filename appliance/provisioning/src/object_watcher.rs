@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, TASK, Task};
-use api::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::meta::{ObjectKey, Resource};
+use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::tinkerbell::{HARDWARE, WORKFLOW};
 use capi_controllers::signals::{self, AllClusterApiSignals, ClusterApiSignals};
 use controllers::runtime::Signals;
@@ -225,7 +225,6 @@ impl ObjectWatcher {
             return self.controller_signals.cluster_api.changed(resource, &object);
         }
         if resource == CONTROL_PLANE_ENDPOINT {
-            known.insert(key(&object), 0);
             return self.controller_signals.all_cluster_api.endpoint_changed(&object);
         }
         self.controller_signals.all_cluster_api.box_object_changed(resource, &object);

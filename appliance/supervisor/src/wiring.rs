@@ -154,7 +154,6 @@ pub async fn run(
     wiring.boot_files(&pki).await?;
     wiring.start.begin(Step::Services);
     wiring.networks(state).await?;
-    wiring.endpoints();
     wiring.agents(state, &pki).await?;
     wiring.pages(state, Arc::clone(&pki), (status_builder, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {
@@ -273,7 +272,8 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    /// Runs DHCP on every network as its Network object specifies, or on none in safe mode.
+    /// Runs DHCP on every network as its Network object specifies, and provides the control-plane
+    /// endpoints. Does neither in safe mode.
     async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
         if self.safe.mode.is_some() {
             return Ok(());
@@ -297,6 +297,7 @@ impl Wiring {
             running.await;
             Ok(())
         });
+        self.endpoints();
         Ok(())
     }
 

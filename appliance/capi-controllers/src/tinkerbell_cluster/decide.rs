@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use api::control_plane_endpoint::ControlPlaneEndpointSpec;
 use api::infrastructure::{Endpoint, FailureDomains, TinkerbellClusterStatus};
 use api::meta::Condition;
+use api::network::control_plane_endpoint::ControlPlaneEndpointSpec;
 use jiff::Timestamp;
 
 use super::error::ClusterError;

@@ -6,16 +6,16 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use api::control_plane_endpoint::{
-    Backend, CONTROL_PLANE_ENDPOINT, ControlPlaneEndpoint, ControlPlaneEndpointSpec,
-    EndpointCluster, network_of,
-};
 use api::infrastructure::cluster_api::{CLUSTER_NAME, CONTROL_PLANE};
 use api::infrastructure::{
     Endpoint, EndpointProvider, OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_MACHINE,
     TinkerbellClusterStatus, TinkerbellMachine,
 };
 use api::meta::{ObjectKey, Resource};
+use api::network::control_plane_endpoint::{
+    Backend, CONTROL_PLANE_ENDPOINT, ControlPlaneEndpoint, ControlPlaneEndpointSpec,
+    EndpointCluster, network_of,
+};
 use api::network::{NETWORK, Network, NetworkPlan};
 use api::tinkerbell::{HARDWARE, Hardware};
 use objects::{ObjectError, Objects, find, gone_is_fine, read};

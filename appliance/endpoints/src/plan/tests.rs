@@ -1,4 +1,4 @@
-use api::control_plane_endpoint::ControlPlaneEndpoint;
+use api::network::control_plane_endpoint::ControlPlaneEndpoint;
 use api::network::{NetworkPlan, NetworkSpec};
 use jiff::Timestamp;
 use platform::net::VirtualAddress;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::control_plane_endpoint::{CONTROL_PLANE_ENDPOINT, ControlPlaneEndpointStatus};
 use api::meta::ObjectKey;
 use api::network::NETWORK;
+use api::network::control_plane_endpoint::{CONTROL_PLANE_ENDPOINT, ControlPlaneEndpointStatus};
 use objects::Objects as _;
 use objects::fake::Memory;
 use platform::net::VirtualAddress;

@@ -78,8 +78,8 @@ impl Netlink {
         self.0.address().add(index, IpAddr::V4(address), prefix).replace().execute().await
     }
 
-    /// Adds an address of one host with a label (`IFA_LABEL`). Succeeds if the interface already has
-    /// the address.
+    /// Adds an address of one host with a label (`IFA_LABEL`). Succeeds if the interface already
+    /// has the address.
     pub(super) async fn add_labeled(
         &self,
         index: u32,

@@ -190,11 +190,8 @@ impl Wiring {
         Ok((cluster_api, own))
     }
 
-    /// Provides the control-plane endpoints; not in safe mode, in which no machine is served.
+    /// Starts the task that provides the control-plane endpoints.
     pub(super) fn endpoints(&mut self) {
-        if self.safe.mode.is_some() {
-            return;
-        }
         let endpoints =
             Endpoints { objects: Arc::clone(&self.objects), host: Arc::new(KernelAddresses) };
         let running = endpoints.run(self.shutdown.clone());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use api::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
+use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::meta::ObjectKey;
 use api::network::NETWORK;
 use endpoints::{Endpoints, KernelAddresses};

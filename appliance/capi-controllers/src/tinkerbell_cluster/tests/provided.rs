@@ -1,10 +1,10 @@
 //! Endpoints that the box provides.
 
-use api::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::infrastructure::cluster_api::CLUSTER;
 use api::infrastructure::{TINKERBELL_CLUSTER, TINKERBELL_MACHINE};
 use api::meta::ObjectKey;
 use api::network::NETWORK;
+use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::tinkerbell::HARDWARE;
 use objects::Objects as _;
 use serde_json::{Value, json};

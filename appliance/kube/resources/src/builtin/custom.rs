@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
-use api::control_plane_endpoint::ControlPlaneEndpointSpec;
 use api::management_cluster::ManagementClusterSpec;
 use api::network::NetworkSpec;
 use api::os_image::OsImageSpec;
@@ -34,7 +33,7 @@ const MANIFESTS: [&str; 18] = [
     include_str!("manifests/networks.json"),
     api::os_image::OS_IMAGES,
     api::management_cluster::MANAGEMENT_CLUSTERS,
-    api::control_plane_endpoint::CONTROL_PLANE_ENDPOINTS,
+    api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINTS,
 ];
 
 /// Parses every compiled-in CustomResourceDefinition.
@@ -93,9 +92,6 @@ fn readable(definition: &ResourceDefinition) -> Option<Validate> {
         ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),
         ("tinbox.dev", "osimages") => validated::<OsImageSpec>(rules::nothing),
         ("tinbox.dev", "networks") => validated::<NetworkSpec>(rules::network),
-        ("tinbox.dev", "controlplaneendpoints") => {
-            validated::<ControlPlaneEndpointSpec>(rules::nothing)
-        }
         ("tinbox.dev", "managementclusters") => validated::<ManagementClusterSpec>(rules::nothing),
         _ => return None,
     })

@@ -9,8 +9,8 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
+use super::NetworkPlan;
 use crate::meta::{Object, ObjectKey, Resource};
-use crate::network::NetworkPlan;
 
 /// Resource of the kind ControlPlaneEndpoint.
 pub const CONTROL_PLANE_ENDPOINT: Resource = Resource {
@@ -21,8 +21,7 @@ pub const CONTROL_PLANE_ENDPOINT: Resource = Resource {
 };
 
 /// Definition of the kind ControlPlaneEndpoint, as JSON of its CustomResourceDefinition.
-pub const CONTROL_PLANE_ENDPOINTS: &str =
-    include_str!("control_plane_endpoint/controlplaneendpoints.json");
+pub const CONTROL_PLANE_ENDPOINTS: &str = include_str!("controlplaneendpoints.json");
 
 /// Virtual address that forwards to a control plane.
 pub type ControlPlaneEndpoint = Object<ControlPlaneEndpointSpec, ControlPlaneEndpointStatus>;
