@@ -72,11 +72,9 @@ impl Prober {
 /// Returns the health for the start of a response. 401 and 403 come from an API server that
 /// permits no anonymous requests; its readiness is unknown.
 fn health_of(line: &[u8; STATUS_LINE]) -> Health {
-    match line {
-        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', code @ ..] => match code {
-            b"200" | b"401" | b"403" => Health::Ready,
-            _ => Health::Listening,
-        },
+    let code = line.strip_prefix(b"HTTP/1.").and_then(|rest| rest.get(2..));
+    match code {
+        Some(b"200" | b"401" | b"403") => Health::Ready,
         _ => Health::Listening,
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use store::Key;
 
 use super::super::super::{
-    DeleteOptions, Engine, EventKind, Patch, WatchEvent, WatchOptions, WriteOptions,
+    DeleteOptions, Engine, EventKind, Part, Patch, WatchEvent, WatchOptions, WriteOptions,
 };
 use super::super::{HARDWARE, bench, next, reason};
 use super::{CRDS, PATIENCE, WIDGETS, condition, crd, widget_spec};
@@ -154,4 +154,32 @@ async fn forsake(engine: &Engine, crd: &Value) {
         }
     };
     tokio::time::timeout(PATIENCE, gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_endpoint_of_a_provisioned_cluster_cannot_be_changed() {
+    const CLUSTERS: &str = "infrastructure.cluster.x-k8s.io/tinkerbellclusters";
+    let bench = bench().await;
+    let patch = async |patch: Value, part: Part| {
+        let patch = Patch::merge(patch).unwrap();
+        let options = WriteOptions { part, ..WriteOptions::default() };
+        bench.engine.patch(CLUSTERS, "default", "c", patch, options).await
+    };
+    let endpoint = |host: &str, port: u16| json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
+    bench.create(CLUSTERS, json!({ "metadata": { "name": "c" }, "spec": {} })).await.unwrap();
+    // Until the infrastructure is provisioned, a person can correct a conflict.
+    patch(endpoint("10.77.0.11", 6443), Part::Main).await.unwrap();
+    patch(endpoint("10.77.0.200", 6443), Part::Main).await.unwrap();
+    patch(json!({ "status": { "ready": true } }), Part::Status).await.unwrap();
+    patch(endpoint("10.77.0.200", 6443), Part::Main).await.unwrap();
+    patch(json!({ "spec": { "imageLookupOSVersion": "22.04" } }), Part::Main).await.unwrap();
+    for (change, field) in [
+        (endpoint("10.77.0.201", 6443), "host"),
+        (endpoint("10.77.0.200", 7443), "port"),
+        (json!({ "spec": { "controlPlaneEndpoint": null } }), "host"),
+    ] {
+        let error = patch(change, Part::Main).await.unwrap_err().to_string();
+        let expected = format!("spec.controlPlaneEndpoint.{field} cannot be changed after");
+        assert!(error.contains(&expected), "{error}");
+    }
 }
