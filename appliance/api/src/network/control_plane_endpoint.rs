@@ -44,9 +44,9 @@ pub struct ControlPlaneEndpointSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EndpointCluster {
-    /// Management cluster with the object; empty for the box's own API.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub management_cluster: String,
+    /// Unique ID of the management cluster with the object; empty for the box's own API.
+    #[serde(rename = "managementClusterUID", skip_serializing_if = "String::is_empty")]
+    pub cluster_uid: String,
     /// Namespace of the TinkerbellCluster.
     pub namespace: String,
     /// Name of the TinkerbellCluster.

@@ -190,12 +190,12 @@ fn reason(of: &str) -> &'static str {
 /// The objects of the box cannot be read.
 pub async fn clusters_with_endpoints(
     objects: &dyn Objects,
-    management_cluster: Option<&str>,
+    cluster_uid: Option<&str>,
 ) -> Result<Vec<ObjectKey>, ObjectError> {
     let all: Vec<ControlPlaneEndpoint> = all(objects, CONTROL_PLANE_ENDPOINT, None).await?;
     let of = all.iter().map(|it| &it.spec.cluster_ref);
-    let name = management_cluster.unwrap_or_default();
-    Ok(of.filter(|it| it.management_cluster == name).map(EndpointCluster::key).collect())
+    let uid = cluster_uid.unwrap_or_default();
+    Ok(of.filter(|it| it.cluster_uid == uid).map(EndpointCluster::key).collect())
 }
 
 /// Lists the readable objects of a kind.
@@ -209,6 +209,11 @@ async fn all<T: DeserializeOwned>(
 }
 
 impl TinkerbellClusterReconciler {
+    /// Returns the unique ID of the management cluster; empty for the box's own API.
+    fn cluster_uid(&self) -> String {
+        self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()).unwrap_or_default()
+    }
+
     /// Reads the objects about provided endpoints. The networks and machines are read only for a
     /// cluster that requests an endpoint.
     pub(super) async fn provided(&self, observed: &Observed) -> Result<Provided, ObjectError> {
@@ -216,7 +221,7 @@ impl TinkerbellClusterReconciler {
         let metadata = &observed.cluster.metadata;
         let mut provided = Provided {
             cluster_ref: EndpointCluster {
-                management_cluster: self.view.name.clone().unwrap_or_default(),
+                cluster_uid: self.cluster_uid(),
                 namespace: metadata.namespace.clone(),
                 name: metadata.name.clone(),
                 deleted: false,
@@ -266,9 +271,9 @@ impl TinkerbellClusterReconciler {
     /// Hardware of the box has a machine of the control plane: the cluster continues to run.
     pub(super) async fn forget(&self, key: &ObjectKey) -> Result<Requeue, ObjectError> {
         let objects = self.hardware.as_ref();
-        let name = self.view.name.clone().unwrap_or_default();
+        let cluster_uid = self.cluster_uid();
         let all: Vec<ControlPlaneEndpoint> = all(objects, CONTROL_PLANE_ENDPOINT, None).await?;
-        let is_own = |it: &EndpointCluster| it.management_cluster == name && it.key() == *key;
+        let is_own = |it: &EndpointCluster| it.cluster_uid == cluster_uid && it.key() == *key;
         let mut requeue = Requeue::OnSignal;
         for endpoint in all.into_iter().filter(|it| is_own(&it.spec.cluster_ref)) {
             if !self.has_machines(&endpoint).await? {

@@ -130,7 +130,7 @@ impl Work for ClusterApi {
         };
         let (signals, controllers) = self.controllers(&view);
         let (own, objects) = (Arc::clone(&signals), Arc::clone(&self.objects));
-        let registration_name = name.clone();
+        let uid = cluster_uid.clone();
         let all = Arc::clone(&self.signals);
         let registration = Registration { cluster_uid, own: Arc::clone(&signals), all };
         StartedWork {
@@ -140,7 +140,7 @@ impl Work for ClusterApi {
             }),
             run: Box::pin(async move {
                 let _registration = registration;
-                signal_endpoints(objects.as_ref(), Some(&registration_name), &own).await;
+                signal_endpoints(objects.as_ref(), Some(&uid), &own).await;
                 // The connection drops this future at its end.
                 let run = |controller: Controller| controller.run(CancellationToken::new());
                 future::join_all(controllers.map(run)).await;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::meta::ObjectKey;
 use api::network::NETWORK;
+use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use endpoints::{Endpoints, KernelAddresses};
 use objects::Objects as _;
 use objects::fake::Memory;

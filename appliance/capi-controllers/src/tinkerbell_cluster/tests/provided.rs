@@ -76,7 +76,7 @@ async fn the_cluster_is_provisioned_after_the_box_has_the_address() {
     assert_eq!(ready(&object), ("False", "WaitingForEndpoint"));
     assert_eq!(world.events(), ["WaitingForEndpoint"]);
     let provided = world.provided(VIP).await.unwrap();
-    let reference = json!({ "managementCluster": "prod", "namespace": "default", "name": "c" });
+    let reference = json!({ "managementClusterUID": "c1", "namespace": "default", "name": "c" });
     assert_eq!(provided["spec"]["clusterRef"], reference);
     assert_eq!((&provided["spec"]["port"], backends(&provided).len()), (&json!(6443), 0));
     world.report(true, "NoMachine", "no machine").await;
@@ -150,7 +150,7 @@ async fn the_machines_are_those_of_the_control_plane() {
 async fn an_address_belongs_to_one_cluster() {
     let world = serving(VIP);
     let other = json!({ "metadata": { "name": VIP }, "spec": { "address": VIP, "port": 6443,
-        "clusterRef": { "managementCluster": "old", "namespace": "default", "name": "c" } } });
+        "clusterRef": { "managementClusterUID": "old", "namespace": "default", "name": "c" } } });
     world.hardware.put(CONTROL_PLANE_ENDPOINT, other.clone());
     let object = world.run().await;
     assert_eq!(ready(&object), ("False", "EndpointConflict"));
@@ -161,7 +161,7 @@ async fn an_address_belongs_to_one_cluster() {
     world.hardware.put(CONTROL_PLANE_ENDPOINT, before);
     world.run().await;
     let provided = world.provided(VIP).await.unwrap();
-    assert_eq!(provided["spec"]["clusterRef"]["managementCluster"], "prod");
+    assert_eq!(provided["spec"]["clusterRef"]["managementClusterUID"], "c1");
     assert_eq!(provided["spec"]["clusterRef"].get("deleted"), None);
 }
 
@@ -184,7 +184,7 @@ async fn an_endpoint_ends_with_its_request_or_its_cluster() {
     assert!(world.once().await.is_some(), "the machine of the control plane still runs");
     let provided = world.provided(VIP).await.unwrap();
     assert_eq!(provided["spec"]["clusterRef"]["deleted"], true);
-    let clusters = clusters_with_endpoints(world.hardware.as_ref(), Some("prod")).await.unwrap();
+    let clusters = clusters_with_endpoints(world.hardware.as_ref(), Some("c1")).await.unwrap();
     assert_eq!(clusters, [ObjectKey::new("default", "c")]);
     let own = clusters_with_endpoints(world.hardware.as_ref(), None).await.unwrap();
     assert_eq!(own, []);
