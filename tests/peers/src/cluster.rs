@@ -50,6 +50,7 @@ pub struct Cluster {
     apiserver_command: (PathBuf, Vec<String>),
     etcd: Process,
     folder: TempDir,
+    address: Ipv4Addr,
     url: String,
 }
 
@@ -84,7 +85,7 @@ impl Cluster {
         let apiserver = Process::start(&programs[1], &arguments, &log)?;
         let apiserver_command = (programs[1].clone(), arguments);
         let mut cluster =
-            Self { controllers: None, apiserver, apiserver_command, etcd, folder, url };
+            Self { controllers: None, apiserver, apiserver_command, etcd, folder, address, url };
         cluster.wait_for_apiserver()?;
         if config.controllers {
             cluster.start_controllers()?;
@@ -145,6 +146,11 @@ impl Cluster {
     /// Process IDs of etcd and kube-apiserver.
     pub fn ids(&self) -> [u32; 2] {
         [self.etcd.id(), self.apiserver.id()]
+    }
+
+    /// Listen address of all programs.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
     }
 
     /// HTTPS URL of kube-apiserver.

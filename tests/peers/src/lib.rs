@@ -2,12 +2,13 @@
 //!
 //! Never: a test passes because a program is missing. A missing program is an error that names the
 //! package to install. Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] for management
-//! controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API, at [`Docker`] for
-//! containers of agents; the tests are in `tests/peers/`.
+//! controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API, at
+//! [`cluster_api::Managers`] for Cluster API, at [`Docker`] for containers of agents; the tests are in `tests/peers/`.
 
 pub mod bmc_sim;
 mod built;
 mod cluster;
+pub mod cluster_api;
 mod docker;
 mod ipmi_sim;
 mod ipmitool;
@@ -25,7 +26,7 @@ pub use docker::Docker;
 pub use ipmi_sim::IpmiSim;
 pub use ipmitool::Ipmitool;
 pub use kubectl::{Kubectl, Printed, run};
-pub use loopback::loopback_address;
+pub use loopback::{loopback_address, loopback_port};
 pub use process::Process;
 pub use program::{find, poll};
 pub use tinboxd::Tinboxd;

@@ -6,38 +6,42 @@
 //! All programs run in the box's network namespace in the rack, on loopback addresses. Only the
 //! provider connects to the box, over TLS at the box's address in the rack.
 
-mod components;
 mod programs;
 mod server;
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use capi::Repository;
+use peers::cluster_api::{Ports, WithWebhooks, is_healthy};
 use qemu::{BoxProcess, BoxProgram, poll};
 use serde_json::Value;
 use stdx::testing::PATIENCE;
 
-use self::components::{Ports, WithWebhooks};
 use self::programs::Programs;
 use self::server::Server;
 use crate::Lab;
 
 /// Cluster API's own managers, as `tests/peers/cluster-api` names them, and their ports.
 const MANAGERS: [(&str, Ports); 3] = [
-    ("core", Ports { webhooks: 9343, health: 9340, metrics: 9341 }),
-    ("bootstrap", Ports { webhooks: 9353, health: 9350, metrics: 9351 }),
-    ("control-plane", Ports { webhooks: 9363, health: 9360, metrics: 9361 }),
+    ("core", ports(9343, 9340, 9341)),
+    ("bootstrap", ports(9353, 9350, 9351)),
+    ("control-plane", ports(9363, 9360, 9361)),
 ];
 /// Ports of the provider. The provider does not use its own flags for the webhooks' port and
 /// certificates (v0.7.0, main.go). The port and the folder under `TMPDIR` are the defaults of
 /// controller-runtime.
-const PROVIDER: Ports = Ports { webhooks: 9443, health: 9440, metrics: 9441 };
+const PROVIDER: Ports = ports(9443, 9440, 9441);
 /// Folder of the webhooks' certificates, under `TMPDIR`.
 const CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
+
+const fn ports(webhooks: u16, health: u16, metrics: u16) -> Ports {
+    Ports { address: Ipv4Addr::LOCALHOST, webhooks, health, metrics }
+}
 
 /// A lab with a management cluster.
 pub struct Management {
@@ -275,7 +279,7 @@ impl Management {
             if !process.is_running() {
                 process.restart().ok()?;
             }
-            self.lab.rack.in_box(|| ok(&address)).ok()?.then_some(())
+            self.lab.rack.in_box(|| is_healthy(&address)).ok()?.then_some(())
         };
         poll(&format!("{what} to be healthy"), PATIENCE, healthy).map_err(|error| {
             let log = fs::read_to_string(process.log()).unwrap_or_default();
@@ -295,18 +299,6 @@ fn webhook_certificates(server: &Server, folder: &Path) -> anyhow::Result<()> {
         fs::copy(&from, &path).with_context(|| format!("cannot copy {}", from.display()))?;
     }
     Ok(())
-}
-
-/// True when `GET /readyz` is answered with 200.
-fn ok(address: &str) -> bool {
-    use std::io::{Read as _, Write as _};
-    let Ok(mut stream) = std::net::TcpStream::connect(address) else { return false };
-    let patience = Some(Duration::from_secs(5));
-    let mut head = [0; 12];
-    stream.set_read_timeout(patience).is_ok()
-        && stream.write_all(b"GET /readyz HTTP/1.0\r\n\r\n").is_ok()
-        && stream.read_exact(&mut head).is_ok()
-        && head.ends_with(b"200")
 }
 
 /// Runs a command with `input`; returns its output, or its error output as an error.

@@ -8,6 +8,7 @@ mod backup;
 mod bmc;
 mod claim;
 mod clients;
+mod cluster_nodes;
 mod clusterctl;
 mod comparison;
 mod containers;

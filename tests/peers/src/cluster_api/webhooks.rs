@@ -6,6 +6,7 @@
 //! changed.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -15,27 +16,36 @@ use serde_json::{Value, json};
 /// Kinds that need Pods, Services or cert-manager.
 const LEFT_OUT: [&str; 4] = ["Certificate", "Deployment", "Issuer", "Service"];
 
-/// Ports of a manager on the loopback address.
-#[derive(Clone, Copy)]
+/// Address and ports of a manager on the loopback network.
+#[derive(Debug, Clone, Copy)]
 pub struct Ports {
+    /// Address of all ports; the certificate of the webhooks must be valid for it.
+    pub address: Ipv4Addr,
+    /// Port of the webhooks.
     pub webhooks: u16,
+    /// Port of the health check.
     pub health: u16,
+    /// Port of the metrics.
     pub metrics: u16,
 }
 
 impl Ports {
+    /// Address and port of the health check.
     pub fn health_address(self) -> String {
-        format!("127.0.0.1:{}", self.health)
+        SocketAddrV4::new(self.address, self.health).to_string()
     }
 
+    /// Address and port of the metrics.
     pub fn metrics_address(self) -> String {
-        format!("127.0.0.1:{}", self.metrics)
+        SocketAddrV4::new(self.address, self.metrics).to_string()
     }
 }
 
 /// Manager whose manifest is rewritten, so that the API server calls its webhooks at a loopback
 /// port.
+#[derive(Debug)]
 pub struct WithWebhooks<'a> {
+    /// Address and ports of the manager.
     pub ports: Ports,
     /// PEM of the certificate authority of the webhooks' certificate.
     pub authority: &'a str,
@@ -43,6 +53,9 @@ pub struct WithWebhooks<'a> {
 
 impl WithWebhooks<'_> {
     /// Reads a manifest and returns it as a List.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a webhook names no service.
     pub fn read(&self, manifest: &Path) -> anyhow::Result<Value> {
         let text = fs::read_to_string(manifest)
             .with_context(|| format!("cannot read {}", manifest.display()))?;
@@ -70,7 +83,7 @@ impl WithWebhooks<'_> {
         let Some(path) = client.pointer("/service/path").and_then(Value::as_str) else {
             bail!("a webhook's client {client} names no service with a path");
         };
-        let url = format!("https://127.0.0.1:{}{path}", self.ports.webhooks);
+        let url = format!("https://{}:{}{path}", self.ports.address, self.ports.webhooks);
         let bundle = base64::engine::general_purpose::STANDARD.encode(self.authority);
         *client = json!({"url": url, "caBundle": bundle});
         Ok(())
@@ -95,13 +108,15 @@ fn clients(object: &mut Value) -> Vec<&mut Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use serde_json::json;
 
     use super::{Ports, WithWebhooks};
 
     #[test]
     fn webhooks_are_called_at_the_managers_address() {
-        let ports = Ports { webhooks: 9443, health: 1, metrics: 2 };
+        let ports = Ports { address: Ipv4Addr::LOCALHOST, webhooks: 9443, health: 1, metrics: 2 };
         let with = WithWebhooks { ports, authority: "pem" };
         let service = json!({"service": {"name": "s", "namespace": "n", "path": "/convert"}});
         let url = json!({"url": "https://127.0.0.1:9443/convert", "caBundle": "cGVt"});

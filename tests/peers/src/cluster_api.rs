@@ -1,0 +1,96 @@
+//! Managers of Cluster API: core, bootstrap and control plane of kubeadm. They run as plain
+//! processes beside a [`Cluster`], whose certificate their webhooks use.
+
+mod webhooks;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+pub use self::webhooks::{Ports, WithWebhooks};
+use crate::{Cluster, Process, built, loopback_port};
+
+/// Names of the managers in `tests/peers/cluster-api`.
+const MANAGERS: [&str; 3] = ["core", "bootstrap", "control-plane"];
+/// Maximum time from the start of a manager until it is healthy.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// Timeout of a health check.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Running managers of Cluster API, ended when dropped.
+pub struct Managers {
+    _processes: Vec<Process>,
+}
+
+impl Managers {
+    /// Installs Cluster API in `cluster`, starts the managers, and waits until they are healthy.
+    ///
+    /// # Errors
+    /// A program cannot be built or does not start; the error contains the end of its log.
+    pub fn start(cluster: &Cluster) -> Result<Self> {
+        let names: Vec<String> =
+            MANAGERS.iter().flat_map(|name| [(*name).to_owned(), format!("{name}.yaml")]).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let files = built("cluster-api", &names)?;
+        let kubectl = cluster.kubectl()?;
+        let authority = fs::read_to_string(cluster.folder().join("ca.crt"))
+            .context("cannot read the authority of the cluster")?;
+        let mut managers = Vec::new();
+        for (name, files) in MANAGERS.iter().zip(files.chunks_exact(2)) {
+            let [webhooks, health, metrics] =
+                [loopback_port()?, loopback_port()?, loopback_port()?];
+            let ports = Ports { address: cluster.address(), webhooks, health, metrics };
+            let list = WithWebhooks { ports, authority: &authority }.read(&files[1])?;
+            let printed = kubectl.run(&["apply", "--server-side", "-f", "-"], &list.to_string())?;
+            ensure!(printed.success, "cannot install {name}: {}", printed.err);
+            managers.push((name, &files[0], ports));
+        }
+        let wait = ["wait", "crds", "--all", "--for=condition=Established", "--timeout=120s"];
+        let printed = kubectl.run(&wait, "")?;
+        ensure!(printed.success, "the kinds of Cluster API are not served: {}", printed.err);
+        let mut processes = Vec::new();
+        for (name, program, ports) in &managers {
+            let certificates = webhook_certificate(cluster)?;
+            let arguments = [
+                format!("KUBECONFIG={}", cluster.kubeconfig().display()),
+                program.display().to_string(),
+                format!("--webhook-cert-dir={certificates}"),
+                format!("--webhook-port={}", ports.webhooks),
+                format!("--health-addr={}", ports.health_address()),
+                format!("--diagnostics-address={}", ports.metrics_address()),
+            ];
+            let log = cluster.folder().join(format!("capi-{name}.log"));
+            processes.push(Process::start("/usr/bin/env".as_ref(), &arguments, &log)?);
+        }
+        for ((name, _, ports), process) in managers.iter().zip(&mut processes) {
+            let address = ports.health_address();
+            let what = format!("Cluster API's {name} to be healthy");
+            process.wait_until(&what, START_LIMIT, || is_healthy(&address))?;
+        }
+        Ok(Self { _processes: processes })
+    }
+}
+
+/// Copies the certificate of the API server to a folder with the file names that webhooks need.
+fn webhook_certificate(cluster: &Cluster) -> Result<String> {
+    let folder = cluster.folder().join("webhooks");
+    fs::create_dir_all(&folder).context("cannot make the folder of the webhooks")?;
+    for (from, to) in [("server.crt", "tls.crt"), ("server.key", "tls.key")] {
+        fs::copy(cluster.folder().join(from), folder.join(to))
+            .with_context(|| format!("cannot copy {from}"))?;
+    }
+    Ok(folder.display().to_string())
+}
+
+/// Returns true if the response to `GET /readyz` has the status 200.
+pub fn is_healthy(address: &str) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    let mut head = [0; 12];
+    stream.set_read_timeout(Some(HEALTH_TIMEOUT)).is_ok()
+        && stream.write_all(b"GET /readyz HTTP/1.0\r\n\r\n").is_ok()
+        && stream.read_exact(&mut head).is_ok()
+        && head.ends_with(b"200")
+}

@@ -1,0 +1,130 @@
+//! Manifests of a cluster with control plane and workers.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+/// Name of the cluster, and of the objects that belong to it.
+pub const CLUSTER: &str = "edge";
+/// Label of Hardware with its only possible use.
+pub const USE: &str = "use";
+/// Uses of Hardware: the names of the objects of control plane and workers too.
+pub const CONTROL_PLANE: &str = "edge-control-plane";
+pub const WORKERS: &str = "edge-workers";
+
+const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
+
+/// Installation of a machine.
+#[derive(Clone, Copy)]
+pub struct Install<'a> {
+    /// Image of the action that installs.
+    pub image: &'a str,
+    /// Folder with the installed Kubernetes version of each machine.
+    pub disks: &'a Path,
+}
+
+/// Returns the TinkerbellMachineTemplate of machines with this use and Kubernetes version.
+pub fn template(install: Install<'_>, usage: &str, version: &str) -> Value {
+    let action = json!({
+        "name": "install", "image": install.image, "timeout": 300,
+        "environment": { "DISK": "{{.device_1}}", "KUBERNETES": version },
+        "volumes": [format!("{}:/disks", install.disks.display())],
+    });
+    let task = json!({ "name": "install", "worker": "{{.device_1}}", "actions": [action] });
+    let text = json!({ "version": "0.1", "name": "install", "global_timeout": 600,
+        "tasks": [task] });
+    let affinity = json!([{ "labelSelector": { "matchLabels": { USE: usage } } }]);
+    json!({
+        "apiVersion": format!("{INFRASTRUCTURE}/v1beta1"), "kind": "TinkerbellMachineTemplate",
+        "metadata": { "name": template_name(usage, version), "namespace": "default" },
+        "spec": { "template": { "spec": {
+            "templateOverride": text.to_string(),
+            "hardwareAffinity": { "required": affinity },
+        } } },
+    })
+}
+
+/// Returns the name of the template of machines with this use and Kubernetes version.
+pub fn template_name(usage: &str, version: &str) -> String {
+    format!("{usage}-{}", version.replace('.', "-"))
+}
+
+/// Returns Cluster and TinkerbellCluster.
+pub fn cluster((host, port): (&str, u16)) -> [Value; 2] {
+    let reference = |group: &str, kind: &str, name: &str| json!({ "apiGroup": group, "kind": kind, "name": name });
+    let control_plane = "controlplane.cluster.x-k8s.io";
+    [
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": { "name": CLUSTER, "namespace": "default" },
+            "spec": {
+                "clusterNetwork": { "pods": { "cidrBlocks": ["192.168.0.0/16"] } },
+                "controlPlaneRef": reference(control_plane, "KubeadmControlPlane", CONTROL_PLANE),
+                "infrastructureRef": reference(INFRASTRUCTURE, "TinkerbellCluster", CLUSTER),
+            },
+        }),
+        json!({
+            "apiVersion": format!("{INFRASTRUCTURE}/v1beta1"), "kind": "TinkerbellCluster",
+            "metadata": { "name": CLUSTER, "namespace": "default" },
+            "spec": { "controlPlaneEndpoint": { "host": host, "port": port } },
+        }),
+    ]
+}
+
+fn node_registration() -> Value {
+    json!({ "kubeletExtraArgs": [{ "name": "provider-id", "value": "PROVIDER_ID" }] })
+}
+
+/// Returns the control plane.
+pub fn control_plane(replicas: u32, version: &str) -> Value {
+    let reference = json!({ "apiGroup": INFRASTRUCTURE, "kind": "TinkerbellMachineTemplate",
+        "name": template_name(CONTROL_PLANE, version) });
+    let registration = json!({ "nodeRegistration": node_registration() });
+    json!({
+        "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
+        "metadata": { "name": CONTROL_PLANE, "namespace": "default" },
+        "spec": {
+            "replicas": replicas,
+            "version": version,
+            "machineTemplate": { "spec": { "infrastructureRef": reference } },
+            "kubeadmConfigSpec": {
+                "initConfiguration": registration, "joinConfiguration": registration,
+            },
+        },
+    })
+}
+
+/// Returns MachineDeployment and bootstrap template of the workers.
+pub fn workers(replicas: u32, version: &str) -> [Value; 2] {
+    let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER, "pool": WORKERS });
+    let bootstrap = json!({ "apiGroup": "bootstrap.cluster.x-k8s.io",
+        "kind": "KubeadmConfigTemplate", "name": WORKERS });
+    let infrastructure = json!({ "apiGroup": INFRASTRUCTURE, "kind": "TinkerbellMachineTemplate",
+        "name": template_name(WORKERS, version) });
+    [
+        json!({
+            "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfigTemplate",
+            "metadata": { "name": WORKERS, "namespace": "default" },
+            "spec": { "template": { "spec": { "joinConfiguration": {
+                "nodeRegistration": node_registration(),
+            } } } },
+        }),
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment",
+            "metadata": { "name": WORKERS, "namespace": "default" },
+            "spec": {
+                "clusterName": CLUSTER,
+                "replicas": replicas,
+                "selector": { "matchLabels": labels },
+                "template": {
+                    "metadata": { "labels": labels },
+                    "spec": {
+                        "clusterName": CLUSTER, "version": version,
+                        "bootstrap": { "configRef": bootstrap },
+                        "infrastructureRef": infrastructure,
+                    },
+                },
+            },
+        }),
+    ]
+}

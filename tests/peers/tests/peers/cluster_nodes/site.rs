@@ -1,0 +1,168 @@
+//! A box with machines that stock agents install, a management cluster that is paired with the box,
+//! and the workload clusters in memory.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use capi::Repository;
+use peers::cluster_api::Managers;
+use peers::{Cluster, ClusterConfig, Kubectl, Process, built, loopback_port, poll, run};
+use serde_json::{Value, json};
+
+use super::manifest::{self, Install, USE};
+use crate::agents::rack::{Generation, Rack};
+use crate::claim::program;
+
+/// Action that installs a Kubernetes version on the disk of a machine.
+const INSTALL: &str = "#!/bin/sh\necho \"$KUBERNETES\" >\"/disks/$DISK\"\n";
+/// Timeout of each wait. A rollout replaces three machines, and Cluster API waits up to 30 s between
+/// two steps.
+const LIMIT: Duration = Duration::from_secs(300);
+const FAILURE_DOMAIN: &str = "topology.tinbox.dev/failure-domain";
+
+/// All programs of the test.
+pub struct Site {
+    pub rack: Rack,
+    pub management: Kubectl,
+    image: String,
+    disks: PathBuf,
+    endpoint: (&'static str, u16),
+    agents: Vec<Process>,
+    _kubelets: Process,
+    _managers: Managers,
+    _cluster: Cluster,
+}
+
+/// Runs kubectl, and returns its output.
+pub fn good(kubectl: &Kubectl, arguments: &[&str], input: &str) -> String {
+    let printed = kubectl.run(arguments, input).unwrap();
+    assert!(printed.success, "{arguments:?}: {printed:?}");
+    printed.out
+}
+
+impl Site {
+    /// Starts all programs, and pairs the box.
+    pub fn start() -> Self {
+        let rack = Rack::start();
+        // The agents of other tests have no disks.
+        good(&rack.kubectl, &["delete", "hardware", "--all"], "");
+        let image = rack.docker.publish("install", INSTALL).unwrap();
+        let disks = rack.record().join("disks");
+        fs::create_dir(&disks).unwrap();
+        let kubeconfig = rack.tinboxd.kubeconfig();
+        let arguments = [("kubeconfig", &kubeconfig), ("disks", &disks)]
+            .map(|(flag, path)| format!("--{flag}={}", path.display()));
+        let kubelets = built("workload-clusters", &[]).unwrap().remove(0);
+        let log = rack.record().join("kubelets.txt");
+        let kubelets = Process::start(&kubelets, &arguments, &log).unwrap();
+
+        let mut cluster = Cluster::start(&ClusterConfig::default()).unwrap();
+        let management = cluster.kubectl().unwrap();
+        let release = Repository::new("0.1.0");
+        good(&management, &["apply", "--server-side", "-f", "-"], release.components());
+        let managers = Managers::start(&cluster).unwrap();
+        cluster.start_controllers().unwrap();
+        // The box knows all loopback addresses as its own, and refuses them as an endpoint.
+        let endpoint = ("localhost", loopback_port().unwrap());
+        let site = Self {
+            rack,
+            management,
+            image,
+            disks,
+            endpoint,
+            agents: Vec::new(),
+            _kubelets: kubelets,
+            _managers: managers,
+            _cluster: cluster,
+        };
+        site.pair();
+        site
+    }
+
+    fn pair(&self) {
+        // The box accepts only kubeconfigs with embedded certificates.
+        let view = ["config", "view", "--raw", "--minify", "--flatten"];
+        let file = self.rack.record().join("management.kubeconfig");
+        fs::write(&file, good(&self.management, &view, "")).unwrap();
+        let mut tinbox = Command::new(program("tinbox"));
+        tinbox.env_clear().arg("--kubeconfig").arg(self.rack.tinboxd.kubeconfig());
+        tinbox.args(["capi", "pair", "prod", "--management-kubeconfig"]).arg(&file);
+        let printed = run(tinbox, "").unwrap();
+        assert!(printed.success && printed.err.contains("the box is connected"), "{printed:?}");
+    }
+
+    /// Adds Hardware without a BMC, whose stock agent runs.
+    pub fn add_machine(&mut self, name: &str, usage: &str, domain: &str) {
+        let number = self.agents.len() + 1;
+        self.rack.apply_object(&json!({
+            "apiVersion": "tinkerbell.org/v1alpha1",
+            "kind": "Hardware",
+            "metadata": { "name": name, "labels": { USE: usage, FAILURE_DOMAIN: domain } },
+            "spec": {
+                "agentID": name,
+                "disks": [{ "device": "/dev/nvme0n1" }],
+                "interfaces": [{ "dhcp": {
+                    "mac": format!("52:54:00:99:00:{number:02x}"), "hostname": name,
+                    "ip": { "address": format!("192.168.1.{}", 20 + number) },
+                } }],
+            },
+        }));
+        self.agents.push(self.rack.agent(Generation::Today, name));
+    }
+
+    /// Applies objects to the management cluster.
+    pub fn apply(&self, objects: &[Value]) {
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
+        good(&self.management, &["apply", "-f", "-"], &list.to_string());
+    }
+
+    /// Applies the template of machines with this use and Kubernetes version.
+    pub fn apply_template(&self, usage: &str, version: &str) {
+        let install = Install { image: &self.image, disks: &self.disks };
+        self.apply(&[manifest::template(install, usage, version)]);
+    }
+
+    /// Applies Cluster and TinkerbellCluster.
+    pub fn apply_cluster(&self) {
+        self.apply(&manifest::cluster(self.endpoint));
+    }
+
+    /// Returns objects of the management cluster.
+    pub fn list(&self, resource: &str) -> Vec<Value> {
+        items(&good(&self.management, &["get", resource, "-o", "json"], ""))
+    }
+
+    /// Returns objects of the box.
+    pub fn list_box(&self, resource: &str) -> Vec<Value> {
+        items(&good(&self.rack.kubectl, &["get", resource, "-o", "json"], ""))
+    }
+
+    /// Returns the Nodes of the workload cluster, by the kubeconfig that Cluster API writes.
+    pub fn nodes(&self) -> Vec<Value> {
+        let secret = format!("secret/{}-kubeconfig", manifest::CLUSTER);
+        let path = "go-template={{.data.value | base64decode}}";
+        let text = good(&self.management, &["get", &secret, "-o", path], "");
+        let file = self.rack.record().join("workload.kubeconfig");
+        fs::write(&file, text).unwrap();
+        let file = format!("--kubeconfig={}", file.display());
+        items(&good(&self.management, &[&file, "get", "nodes", "-o", "json"], ""))
+    }
+
+    /// Waits for a state of the management cluster.
+    pub fn wait(&self, what: &str, holds: impl FnMut() -> bool) {
+        let waited = poll(what, LIMIT, holds);
+        waited.unwrap_or_else(|error| {
+            let kinds = "clusters,kcp,md,machines,tinkerbellclusters,tinkerbellmachines";
+            let seen = self.management.run(&["get", kinds], "").unwrap().out;
+            let log = fs::read_to_string(self.rack.record().join("kubelets.txt"));
+            panic!("{error}\n{seen}\n{}", log.unwrap_or_default())
+        });
+    }
+}
+
+fn items(text: &str) -> Vec<Value> {
+    let list: Value = serde_json::from_str(text).unwrap();
+    list["items"].as_array().cloned().unwrap_or_default()
+}
