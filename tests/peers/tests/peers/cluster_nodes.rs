@@ -1,34 +1,183 @@
 //! The whole life of a cluster of Cluster API on the machines of a box: Nodes, scaling, rollouts and
 //! deletion. Stock agents install the machines. An in-memory API stands in for the kubelets.
+//!
+//! The steps share one environment, whose programs take half a minute to start.
 
 mod manifest;
 mod site;
 
-use manifest::{CONTROL_PLANE, control_plane};
+use std::collections::BTreeSet;
+
+use manifest::{CLUSTER, CONTROL_PLANE, USE, WORKERS, control_plane, workers};
 use serde_json::Value;
-use site::Site;
+use site::{Site, condition, good};
 
-/// Kubernetes version of the machines before the rollout.
+/// Kubernetes versions of the machines before and after the rollout.
 const BEFORE: &str = "v1.34.3";
-
-/// Returns true if a Machine runs with a Node of this version.
-fn runs(machine: &Value, version: &str) -> bool {
-    let status = &machine["status"];
-    status["phase"] == "Running"
-        && status["nodeRef"]["name"].is_string()
-        && status["nodeInfo"]["kubeletVersion"] == version
-}
+const AFTER: &str = "v1.35.3";
+const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
+const DOMAINS: [&str; 3] = ["a", "b", "c"];
 
 #[test]
 fn a_cluster_lives_on_machines_of_the_box() {
     let mut site = Site::start();
-    site.add_machine("c1", CONTROL_PLANE, "a");
-    site.apply_template(CONTROL_PLANE, BEFORE);
+    // One spare machine in each failure domain of the control plane, for rollouts.
+    for domain in DOMAINS {
+        site.add_machine(&format!("{domain}1"), CONTROL_PLANE, domain);
+        site.add_machine(&format!("{domain}2"), CONTROL_PLANE, domain);
+        site.add_machine(&format!("{domain}3"), WORKERS, domain);
+    }
+    create(&site);
+    scale_up(&site);
+    scale_beyond_the_hardware(&site);
+    scale_down(&site);
+    roll_control_plane(&mut site);
+    roll_workers(&site);
+    delete(&site);
+}
+
+fn create(site: &Site) {
+    for usage in [CONTROL_PLANE, WORKERS] {
+        site.apply_template(usage, BEFORE);
+    }
     site.apply_cluster();
-    site.apply(&[control_plane(1, BEFORE)]);
-    site.wait("a machine with a Node", || {
-        let machines = site.list("machines");
-        machines.len() == 1 && machines.iter().all(|it| runs(it, BEFORE))
+    site.apply(&[control_plane(3, BEFORE)]);
+    site.apply(&workers(2, BEFORE));
+    site.wait_machines(CONTROL_PLANE, 3, BEFORE);
+    site.wait_machines(WORKERS, 2, BEFORE);
+    let control_plane = &site.list("kcp")[0];
+    assert_eq!(control_plane["status"]["initialization"]["controlPlaneInitialized"], true);
+    site.wait("the available cluster", || {
+        condition(&site.list("kcp")[0], "Available").0 == "True"
+            && condition(&site.list("clusters")[0], "Available").0 == "True"
     });
-    assert_eq!(site.nodes().len(), 1);
+    assert_eq!(site.installations(), 5);
+    assert_spread(site);
+    let machines = site.list("machines");
+    for node in site.nodes() {
+        let name = node["metadata"]["name"].as_str().unwrap();
+        let id = format!("tinkerbell://default/{name}");
+        assert_eq!(node["spec"]["providerID"], *id);
+        let of_node = |machine: &&Value| machine["status"]["nodeRef"]["name"] == *name;
+        let machine = machines.iter().find(of_node).unwrap();
+        assert_eq!(machine["spec"]["providerID"], *id);
+        // Written by Cluster API.
+        let owner = &node["metadata"]["annotations"]["cluster.x-k8s.io/machine"];
+        assert_eq!(*owner, machine["metadata"]["name"]);
+    }
+}
+
+/// Checks that the control plane has one machine in each failure domain.
+fn assert_spread(site: &Site) {
+    let machines = site.machines(CONTROL_PLANE);
+    let domains = |pointer: &str| -> BTreeSet<String> {
+        let texts = machines.iter().filter_map(|machine| machine.pointer(pointer)?.as_str());
+        texts.map(str::to_owned).collect()
+    };
+    let expected: BTreeSet<String> = DOMAINS.map(str::to_owned).into();
+    assert_eq!(domains("/spec/failureDomain"), expected);
+    let nodes = domains("/status/nodeRef/name");
+    let of_nodes: BTreeSet<String> = nodes.iter().map(|name| name[..1].to_owned()).collect();
+    assert_eq!(of_nodes, expected, "the Hardware is of the same domain");
+}
+
+fn scale(site: &Site, replicas: usize) {
+    let replicas = format!("--replicas={replicas}");
+    good(&site.management, &["scale", "machinedeployment", WORKERS, &replicas], "");
+}
+
+fn scale_up(site: &Site) {
+    scale(site, 3);
+    site.wait_machines(WORKERS, 3, BEFORE);
+    assert_eq!(site.nodes().len(), 6);
+}
+
+fn scale_beyond_the_hardware(site: &Site) {
+    scale(site, 4);
+    let mut message = String::new();
+    site.wait("a machine without Hardware", || {
+        let machines = site.list("tinkerbellmachines");
+        let mut ready = machines.iter().map(|machine| condition(machine, "Ready"));
+        let refused = ready.find(|(_, reason, _)| reason == "NoHardware");
+        message = refused.map(|(_, _, message)| message).unwrap_or_default();
+        !message.is_empty()
+    });
+    eprintln!("{message}");
+    let owned = site.list_box("hardware").iter().filter(|it| is_owned(it)).count();
+    assert_eq!((owned, site.installations()), (6, 6));
+    // Cluster API repeats the reason of the box in its own objects.
+    site.wait("the reason in the Machine", || {
+        let machines = site.machines(WORKERS);
+        machines.iter().any(|it| condition(it, "InfrastructureReady").1 == "NoHardware")
+    });
+}
+
+fn is_owned(hardware: &Value) -> bool {
+    hardware["metadata"]["labels"].get(OWNER).is_some()
+}
+
+fn scale_down(site: &Site) {
+    scale(site, 1);
+    site.wait_machines(WORKERS, 1, BEFORE);
+    // Only Cluster API deletes Nodes.
+    assert_eq!(site.nodes().len(), 4);
+    let hardware = site.list_box("hardware");
+    let workers = hardware.iter().filter(|it| it["metadata"]["labels"][USE] == WORKERS);
+    for free in workers.clone().filter(|it| !is_owned(it)) {
+        assert_free(free);
+    }
+    assert_eq!(workers.filter(|it| is_owned(it)).count(), 1);
+}
+
+fn assert_free(hardware: &Value) {
+    let metadata = &hardware["metadata"];
+    assert!(!is_owned(hardware), "{metadata}");
+    assert!(metadata["finalizers"].as_array().is_none_or(Vec::is_empty), "{metadata}");
+    assert_eq!(hardware["spec"].get("userData"), None, "{metadata}");
+    let annotations = &metadata["annotations"];
+    assert_eq!(annotations.get("v1alpha1.tinkerbell.org/provisioned"), None, "{metadata}");
+}
+
+fn names(objects: &[Value]) -> BTreeSet<String> {
+    let names = objects.iter().map(|it| it["metadata"]["name"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+fn roll_control_plane(site: &mut Site) {
+    let before = names(&site.machines(CONTROL_PLANE));
+    site.apply_template(CONTROL_PLANE, AFTER);
+    site.apply(&[control_plane(3, AFTER)]);
+    site.wait("the first new machine", || !names(&site.machines(CONTROL_PLANE)).is_subset(&before));
+    site.rack.tinboxd.restart().unwrap();
+    site.wait_machines(CONTROL_PLANE, 3, AFTER);
+    assert!(names(&site.machines(CONTROL_PLANE)).is_disjoint(&before));
+    assert_eq!(site.installations(), 9, "the restart of the box repeats no installation");
+    assert_spread(site);
+    site.wait("the available cluster", || {
+        condition(&site.list("kcp")[0], "Available").0 == "True"
+            && condition(&site.list("clusters")[0], "Available").0 == "True"
+    });
+}
+
+fn roll_workers(site: &Site) {
+    let before = names(&site.machines(WORKERS));
+    site.apply_template(WORKERS, AFTER);
+    site.apply(&workers(1, AFTER));
+    site.wait_machines(WORKERS, 1, AFTER);
+    assert!(names(&site.machines(WORKERS)).is_disjoint(&before));
+    assert_eq!((site.nodes().len(), site.installations()), (4, 10));
+}
+
+fn delete(site: &Site) {
+    good(&site.management, &["delete", "cluster", CLUSTER, "--wait=false"], "");
+    site.wait("the end of the cluster", || site.list("clusters").is_empty());
+    for resource in ["machines", "tinkerbellmachines", "tinkerbellclusters"] {
+        assert_eq!(names(&site.list(resource)), BTreeSet::new(), "{resource}");
+    }
+    for resource in ["templates", "workflows"] {
+        assert_eq!(names(&site.list_box(resource)), BTreeSet::new(), "{resource}");
+    }
+    let hardware = site.list_box("hardware");
+    assert_eq!(hardware.len(), 9);
+    hardware.iter().for_each(assert_free);
 }

@@ -1,10 +1,11 @@
 //! A box with machines that stock agents install, a management cluster that is paired with the box,
 //! and the workload clusters in memory.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use capi::Repository;
 use peers::cluster_api::Managers;
@@ -16,10 +17,13 @@ use crate::agents::rack::{Generation, Rack};
 use crate::claim::program;
 
 /// Action that installs a Kubernetes version on the disk of a machine.
-const INSTALL: &str = "#!/bin/sh\necho \"$KUBERNETES\" >\"/disks/$DISK\"\n";
+const INSTALL: &str = r#"#!/bin/sh
+echo "$KUBERNETES" >"/disks/$DISK"
+echo "$DISK $KUBERNETES" >>/disks/log
+"#;
 /// Timeout of each wait. A rollout replaces three machines, and Cluster API waits up to 30 s between
 /// two steps.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(150);
 const FAILURE_DOMAIN: &str = "topology.tinbox.dev/failure-domain";
 
 /// All programs of the test.
@@ -129,6 +133,11 @@ impl Site {
         self.apply(&manifest::cluster(self.endpoint));
     }
 
+    /// Returns the number of installations that ran, of all machines.
+    pub fn installations(&self) -> usize {
+        fs::read_to_string(self.disks.join("log")).unwrap_or_default().lines().count()
+    }
+
     /// Returns objects of the management cluster.
     pub fn list(&self, resource: &str) -> Vec<Value> {
         items(&good(&self.management, &["get", resource, "-o", "json"], ""))
@@ -150,16 +159,68 @@ impl Site {
         items(&good(&self.management, &[&file, "get", "nodes", "-o", "json"], ""))
     }
 
-    /// Waits for a state of the management cluster.
-    pub fn wait(&self, what: &str, holds: impl FnMut() -> bool) {
-        let waited = poll(what, LIMIT, holds);
-        waited.unwrap_or_else(|error| {
-            let kinds = "clusters,kcp,md,machines,tinkerbellclusters,tinkerbellmachines";
-            let seen = self.management.run(&["get", kinds], "").unwrap().out;
-            let log = fs::read_to_string(self.rack.record().join("kubelets.txt"));
-            panic!("{error}\n{seen}\n{}", log.unwrap_or_default())
+    /// Returns the Machines with this use: of the control plane, or of the workers.
+    pub fn machines(&self, usage: &str) -> Vec<Value> {
+        let label = match usage {
+            manifest::CONTROL_PLANE => "cluster.x-k8s.io/control-plane",
+            _ => "cluster.x-k8s.io/deployment-name",
+        };
+        let mut machines = self.list("machines");
+        machines.retain(|machine| machine["metadata"]["labels"].get(label).is_some());
+        machines
+    }
+
+    /// Waits until the Machines with this use are this many, and all run with a Node of this
+    /// Kubernetes version.
+    pub fn wait_machines(&self, usage: &str, count: usize, version: &str) {
+        self.wait(&format!("{count} machines of {usage} with {version}"), || {
+            let machines = self.machines(usage);
+            machines.len() == count && machines.iter().all(|machine| runs(machine, version))
         });
     }
+
+    /// Waits for a state of the management cluster.
+    pub fn wait(&self, what: &str, holds: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        let waited = poll(what, LIMIT, holds);
+        eprintln!("{:3} s: {what}", begin.elapsed().as_secs());
+        waited.unwrap_or_else(|error| {
+            let log = fs::read_to_string(self.rack.record().join("kubelets.txt"));
+            panic!("{error}\n{}\n{}", self.problems(), log.unwrap_or_default())
+        });
+    }
+
+    /// Returns the conditions of all objects that are not true, for messages of failed tests.
+    fn problems(&self) -> String {
+        let mut lines = String::new();
+        for object in self.list("clusters,kcp,md,machines,tinkerbellclusters,tinkerbellmachines") {
+            let conditions = object["status"]["conditions"].as_array().cloned();
+            for condition in conditions.unwrap_or_default() {
+                if condition["status"] != "True" {
+                    let [kind, name] = [&object["kind"], &object["metadata"]["name"]];
+                    let _ = writeln!(lines, "{kind} {name}: {condition}");
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// Returns true if a Machine runs with a Node of this Kubernetes version.
+fn runs(machine: &Value, version: &str) -> bool {
+    let status = &machine["status"];
+    status["phase"] == "Running"
+        && status["nodeRef"]["name"].is_string()
+        && status["nodeInfo"]["kubeletVersion"] == version
+        && condition(machine, "Available").0 == "True"
+}
+
+/// Returns status, reason and message of a condition.
+pub fn condition(object: &Value, kind: &str) -> (String, String, String) {
+    let all = object["status"]["conditions"].as_array();
+    let found = all.and_then(|all| all.iter().find(|it| it["type"] == kind));
+    let text = |field: &str| found.and_then(|it| it[field].as_str()).unwrap_or("").to_owned();
+    (text("status"), text("reason"), text("message"))
 }
 
 fn items(text: &str) -> Vec<Value> {
