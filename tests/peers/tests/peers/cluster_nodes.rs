@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use manifest::{CLUSTER, CONTROL_PLANE, USE, WORKERS, control_plane, workers};
 use serde_json::Value;
-use site::{Site, condition, good};
+use site::{Site, condition, good, runs};
 
 /// Kubernetes versions of the machines before and after the rollout.
 const BEFORE: &str = "v1.34.3";
@@ -28,9 +28,13 @@ fn a_cluster_lives_on_machines_of_the_box() {
         site.add_machine(&format!("{domain}3"), WORKERS, domain);
     }
     create(&site);
-    scale_up(&site);
-    scale_beyond_the_hardware(&site);
+    scale_control_plane(&site);
+    let before = versions(&site);
+    scale_workers(&site);
+    compete_for_hardware(&site);
+    take_released_hardware(&site);
     scale_down(&site);
+    assert_eq!(versions(&site), before, "the box writes nothing without a reason");
     roll_control_plane(&mut site);
     roll_workers(&site);
     delete(&site);
@@ -41,17 +45,26 @@ fn create(site: &Site) {
         site.apply_template(usage, BEFORE);
     }
     site.apply_cluster();
-    site.apply(&[control_plane(3, BEFORE)]);
-    site.apply(&workers(2, BEFORE));
-    site.wait_machines(CONTROL_PLANE, 3, BEFORE);
-    site.wait_machines(WORKERS, 2, BEFORE);
+    site.apply(&[control_plane(1, BEFORE)]);
+    site.apply(&workers(0, BEFORE));
+    site.wait_machines(CONTROL_PLANE, 1, BEFORE);
     let control_plane = &site.list("kcp")[0];
     assert_eq!(control_plane["status"]["initialization"]["controlPlaneInitialized"], true);
+    wait_available(site);
+}
+
+fn wait_available(site: &Site) {
     site.wait("the available cluster", || {
-        condition(&site.list("kcp")[0], "Available").0 == "True"
-            && condition(&site.list("clusters")[0], "Available").0 == "True"
+        let all = site.list("kcp,clusters");
+        all.iter().all(|it| condition(it, "Available").0 == "True")
     });
-    assert_eq!(site.installations(), 5);
+}
+
+fn scale_control_plane(site: &Site) {
+    site.apply(&[control_plane(3, BEFORE)]);
+    site.wait_machines(CONTROL_PLANE, 3, BEFORE);
+    wait_available(site);
+    assert_eq!(site.installations(), 3);
     assert_spread(site);
     let machines = site.list("machines");
     for node in site.nodes() {
@@ -65,6 +78,18 @@ fn create(site: &Site) {
         let owner = &node["metadata"]["annotations"]["cluster.x-k8s.io/machine"];
         assert_eq!(*owner, machine["metadata"]["name"]);
     }
+}
+
+/// Returns name and resource version of the box's objects of the control plane.
+fn versions(site: &Site) -> BTreeSet<String> {
+    let mut all = site.list("tinkerbellmachines");
+    all.retain(|it| it["metadata"]["labels"].get("cluster.x-k8s.io/control-plane").is_some());
+    all.extend(site.list("tinkerbellclusters"));
+    let versions = all.iter().map(|it| {
+        let metadata = &it["metadata"];
+        format!("{} {}", metadata["name"], metadata["resourceVersion"])
+    });
+    versions.collect()
 }
 
 /// Checks that the control plane has one machine in each failure domain.
@@ -86,23 +111,26 @@ fn scale(site: &Site, replicas: usize) {
     good(&site.management, &["scale", "machinedeployment", WORKERS, &replicas], "");
 }
 
-fn scale_up(site: &Site) {
-    scale(site, 3);
-    site.wait_machines(WORKERS, 3, BEFORE);
-    assert_eq!(site.nodes().len(), 6);
+fn scale_workers(site: &Site) {
+    scale(site, 2);
+    site.wait_machines(WORKERS, 2, BEFORE);
+    assert_eq!(site.nodes().len(), 5);
 }
 
-fn scale_beyond_the_hardware(site: &Site) {
+/// Two new machines compete for the last Hardware.
+fn compete_for_hardware(site: &Site) {
     scale(site, 4);
+    site.wait_running(WORKERS, 3, BEFORE);
     let mut message = String::new();
     site.wait("a machine without Hardware", || {
         let machines = site.list("tinkerbellmachines");
         let mut ready = machines.iter().map(|machine| condition(machine, "Ready"));
         let refused = ready.find(|(_, reason, _)| reason == "NoHardware");
         message = refused.map(|(_, _, message)| message).unwrap_or_default();
-        !message.is_empty()
+        message.contains("6 are in use")
     });
-    eprintln!("{message}");
+    assert!(message.starts_with("0 of 9 Hardware can be used: "), "{message}");
+    assert!(message.contains("3 do not match hardwareAffinity"), "{message}");
     let owned = site.list_box("hardware").iter().filter(|it| is_owned(it)).count();
     assert_eq!((owned, site.installations()), (6, 6));
     // Cluster API repeats the reason of the box in its own objects.
@@ -112,11 +140,34 @@ fn scale_beyond_the_hardware(site: &Site) {
     });
 }
 
+/// A machine that waits takes the Hardware of a deleted machine. Its Node has the same name and the
+/// same provider ID.
+fn take_released_hardware(site: &Site) {
+    let machines = site.machines(WORKERS);
+    let (running, waiting): (Vec<&Value>, Vec<&Value>) =
+        machines.iter().partition(|it| it["status"]["nodeRef"].is_object());
+    let name = |machine: &Value| machine["metadata"]["name"].as_str().unwrap().to_owned();
+    let (deleted, waiting) = (running[0], name(waiting[0]));
+    good(&site.management, &["delete", "machine", &name(deleted), "--wait=false"], "");
+    site.wait("the waiting machine to run", || {
+        let machines = site.machines(WORKERS);
+        let machine = machines.iter().find(|it| name(it) == waiting);
+        machine.is_some_and(|it| {
+            it["status"]["nodeRef"] == deleted["status"]["nodeRef"] && runs(it, BEFORE)
+        })
+    });
+    assert_eq!(site.installations(), 7);
+}
+
 fn is_owned(hardware: &Value) -> bool {
     hardware["metadata"]["labels"].get(OWNER).is_some()
 }
 
 fn scale_down(site: &Site) {
+    // Cluster API deletes the machine that waits first.
+    scale(site, 3);
+    site.wait_machines(WORKERS, 3, BEFORE);
+    assert_eq!(site.nodes().len(), 6);
     scale(site, 1);
     site.wait_machines(WORKERS, 1, BEFORE);
     // Only Cluster API deletes Nodes.
@@ -151,12 +202,9 @@ fn roll_control_plane(site: &mut Site) {
     site.rack.tinboxd.restart().unwrap();
     site.wait_machines(CONTROL_PLANE, 3, AFTER);
     assert!(names(&site.machines(CONTROL_PLANE)).is_disjoint(&before));
-    assert_eq!(site.installations(), 9, "the restart of the box repeats no installation");
+    assert_eq!(site.installations(), 10, "the restart of the box repeats no installation");
     assert_spread(site);
-    site.wait("the available cluster", || {
-        condition(&site.list("kcp")[0], "Available").0 == "True"
-            && condition(&site.list("clusters")[0], "Available").0 == "True"
-    });
+    wait_available(site);
 }
 
 fn roll_workers(site: &Site) {
@@ -165,12 +213,19 @@ fn roll_workers(site: &Site) {
     site.apply(&workers(1, AFTER));
     site.wait_machines(WORKERS, 1, AFTER);
     assert!(names(&site.machines(WORKERS)).is_disjoint(&before));
-    assert_eq!((site.nodes().len(), site.installations()), (4, 10));
+    assert_eq!((site.nodes().len(), site.installations()), (4, 11));
 }
 
 fn delete(site: &Site) {
     good(&site.management, &["delete", "cluster", CLUSTER, "--wait=false"], "");
-    site.wait("the end of the cluster", || site.list("clusters").is_empty());
+    site.wait("the end of the cluster", || {
+        // The control plane outlives the workers.
+        let machines = site.list("machines");
+        let (of_control_plane, workers): (Vec<&Value>, Vec<&Value>) =
+            machines.iter().partition(|it| site::is_of(it, CONTROL_PLANE));
+        assert!(workers.is_empty() || of_control_plane.len() == 3, "{machines:?}");
+        site.list("clusters").is_empty()
+    });
     for resource in ["machines", "tinkerbellmachines", "tinkerbellclusters"] {
         assert_eq!(names(&site.list(resource)), BTreeSet::new(), "{resource}");
     }

@@ -159,14 +159,10 @@ impl Site {
         items(&good(&self.management, &[&file, "get", "nodes", "-o", "json"], ""))
     }
 
-    /// Returns the Machines with this use: of the control plane, or of the workers.
+    /// Returns the Machines with this use.
     pub fn machines(&self, usage: &str) -> Vec<Value> {
-        let label = match usage {
-            manifest::CONTROL_PLANE => "cluster.x-k8s.io/control-plane",
-            _ => "cluster.x-k8s.io/deployment-name",
-        };
         let mut machines = self.list("machines");
-        machines.retain(|machine| machine["metadata"]["labels"].get(label).is_some());
+        machines.retain(|machine| is_of(machine, usage));
         machines
     }
 
@@ -176,6 +172,13 @@ impl Site {
         self.wait(&format!("{count} machines of {usage} with {version}"), || {
             let machines = self.machines(usage);
             machines.len() == count && machines.iter().all(|machine| runs(machine, version))
+        });
+    }
+
+    /// Waits until this many Machines with this use run; there may be others.
+    pub fn wait_running(&self, usage: &str, count: usize, version: &str) {
+        self.wait(&format!("{count} running machines of {usage}"), || {
+            self.machines(usage).iter().filter(|it| runs(it, version)).count() == count
         });
     }
 
@@ -206,8 +209,17 @@ impl Site {
     }
 }
 
+/// Returns true for a Machine with this use: of the control plane, or of the workers.
+pub fn is_of(machine: &Value, usage: &str) -> bool {
+    let label = match usage {
+        manifest::CONTROL_PLANE => "cluster.x-k8s.io/control-plane",
+        _ => "cluster.x-k8s.io/deployment-name",
+    };
+    machine["metadata"]["labels"].get(label).is_some()
+}
+
 /// Returns true if a Machine runs with a Node of this Kubernetes version.
-fn runs(machine: &Value, version: &str) -> bool {
+pub fn runs(machine: &Value, version: &str) -> bool {
     let status = &machine["status"];
     status["phase"] == "Running"
         && status["nodeRef"]["name"].is_string()
