@@ -9,7 +9,7 @@ mod site;
 use std::collections::BTreeSet;
 
 use manifest::{CLUSTER, CONTROL_PLANE, USE, WORKERS, control_plane, workers};
-use serde_json::Value;
+use serde_json::{Value, json};
 use site::{Site, condition, good, runs};
 
 /// Kubernetes versions of the machines before and after the rollout.
@@ -66,18 +66,33 @@ fn scale_control_plane(site: &Site) {
     wait_available(site);
     assert_eq!(site.installations(), 3);
     assert_spread(site);
-    let machines = site.list("machines");
+    let (machines, hardware) = (site.list("machines"), site.list_box("hardware"));
     for node in site.nodes() {
-        let name = node["metadata"]["name"].as_str().unwrap();
-        let id = format!("tinkerbell://default/{name}");
-        assert_eq!(node["spec"]["providerID"], *id);
-        let of_node = |machine: &&Value| machine["status"]["nodeRef"]["name"] == *name;
-        let machine = machines.iter().find(of_node).unwrap();
-        assert_eq!(machine["spec"]["providerID"], *id);
-        // Written by Cluster API.
-        let owner = &node["metadata"]["annotations"]["cluster.x-k8s.io/machine"];
-        assert_eq!(*owner, machine["metadata"]["name"]);
+        let name = &node["metadata"]["name"];
+        let machine = machines.iter().find(|it| it["status"]["nodeRef"]["name"] == *name);
+        let host = hardware.iter().find(|it| it["metadata"]["name"] == *name);
+        assert_node(&node, machine.unwrap(), host.unwrap());
     }
+}
+
+/// Checks that Node, Machine and Hardware name each other.
+fn assert_node(node: &Value, machine: &Value, host: &Value) {
+    let name = node["metadata"]["name"].as_str().unwrap();
+    let id = format!("tinkerbell://default/{name}");
+    assert_eq!(node["spec"]["providerID"], *id);
+    assert_eq!(machine["spec"]["providerID"], *id);
+    // The annotation of the Node is written by Cluster API.
+    let machine_name = &machine["metadata"]["name"];
+    assert_eq!(node["metadata"]["annotations"]["cluster.x-k8s.io/machine"], *machine_name);
+    assert_eq!(host["metadata"]["labels"][OWNER], *machine_name);
+    let ip = |at: usize| &host["spec"]["interfaces"][at]["dhcp"]["ip"]["address"];
+    let addresses = json!([
+        { "type": "InternalIP", "address": ip(0) },
+        { "type": "InternalIP", "address": ip(1) },
+        { "type": "Hostname", "address": name },
+        { "type": "InternalDNS", "address": name },
+    ]);
+    assert_eq!(machine["status"]["addresses"], addresses);
 }
 
 /// Returns name and resource version of the box's objects of the control plane.

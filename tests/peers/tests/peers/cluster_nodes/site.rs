@@ -23,7 +23,7 @@ echo "$DISK $KUBERNETES" >>/disks/log
 "#;
 /// Timeout of each wait. A rollout replaces three machines, and Cluster API waits up to 30 s between
 /// two steps.
-const LIMIT: Duration = Duration::from_secs(150);
+const LIMIT: Duration = Duration::from_secs(300);
 const FAILURE_DOMAIN: &str = "topology.tinbox.dev/failure-domain";
 
 /// All programs of the test.
@@ -107,10 +107,10 @@ impl Site {
             "spec": {
                 "agentID": name,
                 "disks": [{ "device": "/dev/nvme0n1" }],
-                "interfaces": [{ "dhcp": {
-                    "mac": format!("52:54:00:99:00:{number:02x}"), "hostname": name,
-                    "ip": { "address": format!("192.168.1.{}", 20 + number) },
-                } }],
+                "interfaces": (1..=2).map(|network| json!({ "dhcp": {
+                    "mac": format!("52:54:00:99:{network:02x}:{number:02x}"), "hostname": name,
+                    "ip": { "address": address(network, number) },
+                } })).collect::<Vec<_>>(),
             },
         }));
         self.agents.push(self.rack.agent(Generation::Today, name));
@@ -233,6 +233,11 @@ pub fn condition(object: &Value, kind: &str) -> (String, String, String) {
     let found = all.and_then(|all| all.iter().find(|it| it["type"] == kind));
     let text = |field: &str| found.and_then(|it| it[field].as_str()).unwrap_or("").to_owned();
     (text("status"), text("reason"), text("message"))
+}
+
+/// Returns the address of the machine with this number in network 1 or 2.
+fn address(network: usize, number: usize) -> String {
+    format!("192.168.{network}.{}", 20 + number)
 }
 
 fn items(text: &str) -> Vec<Value> {
