@@ -1,11 +1,15 @@
 //! Loopback addresses for servers with fixed ports: 127.0.0.0/8 has one for each server.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, bail};
 
 /// Ports for [`loopback_port`]: below the ports that Linux chooses for clients.
-const PORTS: (u16, u16) = (20_000, 30_000);
+const PORTS: Range<u32> = 20_000..30_000;
+/// Distance between the first ports of two processes with consecutive IDs.
+const PORTS_PER_PROCESS: u32 = 32;
 /// Maximum number of ports that are tried.
 const PORTS_TRIED_MAX: usize = 100;
 
@@ -21,16 +25,19 @@ pub fn loopback_address() -> Result<Ipv4Addr> {
     Ok(Ipv4Addr::new(127, 16 | (a & 0x6f), b, c.clamp(1, 254)))
 }
 
-/// Random port that no program uses on any address, for servers that listen on all addresses.
+/// Returns a port that no program uses on any address, for servers that listen on all addresses.
+/// Each call returns another port. The process ID decides where the search begins, because parallel
+/// tests are processes.
 ///
 /// # Errors
-/// The machine provides no random numbers, or has no free port.
+/// No port is free.
 pub fn loopback_port() -> Result<u16> {
-    let (first, end) = PORTS;
+    static RETURNED: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(PORTS_PER_PROCESS);
     for _ in 0..PORTS_TRIED_MAX {
-        let mut random = [0; 2];
-        getrandom::fill(&mut random).ok().context("the machine has no random numbers")?;
-        let port = first + u16::from_ne_bytes(random) % (end - first);
+        let at = begin.wrapping_add(RETURNED.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + at % (PORTS.end - PORTS.start);
+        let port = u16::try_from(port).context("the port is too large")?;
         if TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok() {
             return Ok(port);
         }

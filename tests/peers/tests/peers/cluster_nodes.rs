@@ -1,5 +1,5 @@
-//! The whole life of a cluster of Cluster API on the machines of a box: Nodes, scaling, rollouts and
-//! deletion. Stock agents install the machines. An in-memory API stands in for the kubelets.
+//! The whole life of a cluster of Cluster API on the machines of a box: Nodes, scaling, rollouts
+//! and deletion. Stock agents install the machines. An in-memory API stands in for the kubelets.
 //!
 //! The steps share one environment, whose programs take half a minute to start.
 

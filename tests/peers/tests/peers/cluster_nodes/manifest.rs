@@ -51,16 +51,15 @@ pub fn template_name(usage: &str, version: &str) -> String {
 
 /// Returns Cluster and TinkerbellCluster.
 pub fn cluster((host, port): (&str, u16)) -> [Value; 2] {
-    let reference = |group: &str, kind: &str, name: &str| json!({ "apiGroup": group, "kind": kind, "name": name });
-    let control_plane = "controlplane.cluster.x-k8s.io";
+    let control_plane = ("controlplane.cluster.x-k8s.io", "KubeadmControlPlane");
     [
         json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
             "metadata": { "name": CLUSTER, "namespace": "default" },
             "spec": {
                 "clusterNetwork": { "pods": { "cidrBlocks": ["192.168.0.0/16"] } },
-                "controlPlaneRef": reference(control_plane, "KubeadmControlPlane", CONTROL_PLANE),
-                "infrastructureRef": reference(INFRASTRUCTURE, "TinkerbellCluster", CLUSTER),
+                "controlPlaneRef": reference(control_plane, CONTROL_PLANE),
+                "infrastructureRef": reference((INFRASTRUCTURE, "TinkerbellCluster"), CLUSTER),
             },
         }),
         json!({
@@ -71,14 +70,18 @@ pub fn cluster((host, port): (&str, u16)) -> [Value; 2] {
     ]
 }
 
+fn reference((group, kind): (&str, &str), name: &str) -> Value {
+    json!({ "apiGroup": group, "kind": kind, "name": name })
+}
+
 fn node_registration() -> Value {
     json!({ "kubeletExtraArgs": [{ "name": "provider-id", "value": "PROVIDER_ID" }] })
 }
 
 /// Returns the control plane.
 pub fn control_plane(replicas: u32, version: &str) -> Value {
-    let reference = json!({ "apiGroup": INFRASTRUCTURE, "kind": "TinkerbellMachineTemplate",
-        "name": template_name(CONTROL_PLANE, version) });
+    let template = template_name(CONTROL_PLANE, version);
+    let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), &template);
     let registration = json!({ "nodeRegistration": node_registration() });
     json!({
         "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
@@ -86,7 +89,7 @@ pub fn control_plane(replicas: u32, version: &str) -> Value {
         "spec": {
             "replicas": replicas,
             "version": version,
-            "machineTemplate": { "spec": { "infrastructureRef": reference } },
+            "machineTemplate": { "spec": { "infrastructureRef": infrastructure } },
             "kubeadmConfigSpec": {
                 "initConfiguration": registration, "joinConfiguration": registration,
             },
@@ -97,10 +100,9 @@ pub fn control_plane(replicas: u32, version: &str) -> Value {
 /// Returns MachineDeployment and bootstrap template of the workers.
 pub fn workers(replicas: u32, version: &str) -> [Value; 2] {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER, "pool": WORKERS });
-    let bootstrap = json!({ "apiGroup": "bootstrap.cluster.x-k8s.io",
-        "kind": "KubeadmConfigTemplate", "name": WORKERS });
-    let infrastructure = json!({ "apiGroup": INFRASTRUCTURE, "kind": "TinkerbellMachineTemplate",
-        "name": template_name(WORKERS, version) });
+    let bootstrap = reference(("bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate"), WORKERS);
+    let template = template_name(WORKERS, version);
+    let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), &template);
     [
         json!({
             "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfigTemplate",

@@ -21,8 +21,8 @@ const INSTALL: &str = r#"#!/bin/sh
 echo "$KUBERNETES" >"/disks/$DISK"
 echo "$DISK $KUBERNETES" >>/disks/log
 "#;
-/// Timeout of each wait. A rollout replaces three machines, and Cluster API waits up to 30 s between
-/// two steps.
+/// Timeout of each wait. A rollout replaces three machines, and Cluster API waits up to 30 s
+/// between two steps.
 const LIMIT: Duration = Duration::from_secs(300);
 const FAILURE_DOMAIN: &str = "topology.tinbox.dev/failure-domain";
 
