@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -127,5 +126,3 @@ func hostname(hardware *unstructured.Unstructured) string {
 	}
 	return hardware.GetName()
 }
-
-var errNodeExists = errors.New("the Node of an earlier machine with this name still exists")

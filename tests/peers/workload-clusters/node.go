@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -22,6 +23,8 @@ const controlPlaneRole = "node-role.kubernetes.io/control-plane"
 var staticPods = []string{
 	"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
 }
+
+var errNodeExists = errors.New("the Node of an earlier machine with this name still exists")
 
 // Starts the API server and the etcd member of a machine of the control plane, and creates the
 // Node.

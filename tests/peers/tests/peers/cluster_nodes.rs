@@ -130,6 +130,10 @@ fn scale_workers(site: &Site) {
     scale(site, 2);
     site.wait_machines(WORKERS, 2, BEFORE);
     assert_eq!(site.nodes().len(), 5);
+    let hardware = site.list_box("hardware");
+    let installed = hardware.iter().filter_map(|it| it["spec"]["userData"].as_str());
+    let archives = installed.filter(|text| text.starts_with("Content-Type: multipart/mixed"));
+    assert_eq!(archives.count(), 2, "the user data of the workers have two parts");
 }
 
 /// Two new machines compete for the last Hardware.

@@ -34,12 +34,15 @@ pub fn template(install: Install<'_>, usage: &str, version: &str) -> Value {
     let text = json!({ "version": "0.1", "name": "install", "global_timeout": 600,
         "tasks": [task] });
     let affinity = json!([{ "labelSelector": { "matchLabels": { USE: usage } } }]);
+    // The user data of workers are merged with their bootstrap data.
+    let user_data = (usage == WORKERS).then(|| json!({ "name": WORKERS }));
     json!({
         "apiVersion": format!("{INFRASTRUCTURE}/v1beta1"), "kind": "TinkerbellMachineTemplate",
         "metadata": { "name": template_name(usage, version), "namespace": "default" },
         "spec": { "template": { "spec": {
             "templateOverride": text.to_string(),
             "hardwareAffinity": { "required": affinity },
+            "userDataSecret": user_data,
         } } },
     })
 }
@@ -97,13 +100,18 @@ pub fn control_plane(replicas: u32, version: &str) -> Value {
     })
 }
 
-/// Returns MachineDeployment and bootstrap template of the workers.
-pub fn workers(replicas: u32, version: &str) -> [Value; 2] {
+/// Returns user data, bootstrap template and MachineDeployment of the workers.
+pub fn workers(replicas: u32, version: &str) -> [Value; 3] {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER, "pool": WORKERS });
     let bootstrap = reference(("bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate"), WORKERS);
     let template = template_name(WORKERS, version);
     let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), &template);
     [
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": { "name": WORKERS, "namespace": "default" },
+            "stringData": { "value": "#cloud-config\ntimezone: UTC\n" },
+        }),
         json!({
             "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfigTemplate",
             "metadata": { "name": WORKERS, "namespace": "default" },
