@@ -165,7 +165,10 @@ async fn the_endpoint_of_a_provisioned_cluster_cannot_be_changed() {
         let options = WriteOptions { part, ..WriteOptions::default() };
         bench.engine.patch(CLUSTERS, "default", "c", patch, options).await
     };
-    let endpoint = |host: &str, port: u16| json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
+    let endpoint = |host: &str, port: u16| {
+        let endpoint = json!({ "host": host, "port": port });
+        json!({ "spec": { "controlPlaneEndpoint": endpoint } })
+    };
     bench.create(CLUSTERS, json!({ "metadata": { "name": "c" }, "spec": {} })).await.unwrap();
     // Until the infrastructure is provisioned, a person can correct a conflict.
     patch(endpoint("10.77.0.11", 6443), Part::Main).await.unwrap();
