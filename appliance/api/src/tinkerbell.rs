@@ -32,6 +32,9 @@ use crate::meta::Resource;
 
 /// Label of a Hardware that the box created when the machine enrolled.
 pub const AUTO_DISCOVERED: &str = "tinkerbell.org/auto-discovered";
+/// Annotation of a Hardware with the disks that no action may write: selectors as in actions
+/// (`/dev/sdb`, `serialNumber=S4EV,model=Samsung`), separated by `;` or line feeds.
+pub const PRESERVE_DISKS: &str = "tinbox.dev/preserve-disks";
 
 /// Resource of the kind Hardware.
 pub const HARDWARE: Resource =

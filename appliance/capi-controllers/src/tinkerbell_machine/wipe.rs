@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::bmc::JOB;
 use api::infrastructure::WipeMethod;
 use api::meta::{ObjectKey, ObjectMeta};
-use api::tinkerbell::{Hardware, State, TEMPLATE, WORKFLOW, Workflow};
+use api::tinkerbell::{Hardware, PRESERVE_DISKS, State, TEMPLATE, WORKFLOW, Workflow};
 use serde_json::Value;
 use stdx::Hint as _;
 
@@ -24,8 +24,6 @@ pub const WIPED: &str = "tinbox.dev/wiped-for";
 /// Annotation of a TinkerbellMachine whose Hardware is released with the data on its disks, for a
 /// disk that cannot be erased.
 pub const SKIP_WIPE: &str = "tinbox.dev/skip-wipe";
-/// Annotation of a Hardware with disks that no action may write, separated by `;` or line feeds.
-const PRESERVED: &str = "tinbox.dev/preserve-disks";
 /// Reasons of the condition `Ready` of a machine whose disks are erased before its release.
 pub const WIPING: &str = "WipingDisks";
 pub const WIPE_FAILED: &str = "WipeFailed";
@@ -76,7 +74,8 @@ pub fn wipe(
         return Err(Decision { steps, requeue: Some(NEXT) });
     }
     let stop = stop(observed, host);
-    if !stop.is_empty() || observed.boots {
+    let boots = observed.wipe.is_none() && observed.boots;
+    if !stop.is_empty() || boots {
         // The status is written first: without the Workflow, only its reason shows that the machine
         // was installed.
         let message = "the installation ends before the disks are erased";
@@ -176,7 +175,7 @@ fn skip_hint(host: &Hardware) -> String {
 /// Returns the disks to erase: those of the Hardware, without the preserved ones. The agent also
 /// refuses to erase a preserved disk that has two names.
 fn disks(host: &Hardware) -> Vec<String> {
-    let list = host.metadata.annotations.get(PRESERVED).map_or("", String::as_str);
+    let list = host.metadata.annotations.get(PRESERVE_DISKS).map_or("", String::as_str);
     let preserved: Vec<&str> = list.split([';', '\n']).map(str::trim).collect();
     let all = host.spec.disks.iter().map(|disk| disk.device.as_str());
     all.filter(|disk| !disk.is_empty() && !preserved.contains(disk)).map(str::to_owned).collect()

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-/// Annotation of a Hardware with disk selectors (`/dev/sdb`, `serialNumber=S4EV,model=Samsung`), as
-/// in actions, separated by `;` or line feeds.
-pub const ANNOTATION: &str = "tinbox.dev/preserve-disks";
+use api::tinkerbell::PRESERVE_DISKS;
+
 /// Name of the kernel argument that the agent reads.
 const ARGUMENT: &str = "tinbox.preserve";
 /// Maximum length of the disk list in bytes. The kernel reads 2048 bytes of the whole command line.
@@ -16,7 +15,7 @@ const UNREADABLE: &str = "unreadable-annotation";
 
 /// Returns the kernel argument for these annotations; `None` without disks to preserve.
 pub fn argument(annotations: &BTreeMap<String, String>) -> Option<String> {
-    let list = annotations.get(ANNOTATION)?;
+    let list = annotations.get(PRESERVE_DISKS)?;
     let selectors: Vec<&str> =
         list.split([';', '\n']).map(str::trim).filter(|selector| !selector.is_empty()).collect();
     if selectors.is_empty() {
@@ -37,10 +36,12 @@ pub fn argument(annotations: &BTreeMap<String, String>) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{ANNOTATION, LIST_BYTES, argument};
+    use api::tinkerbell::PRESERVE_DISKS;
+
+    use super::{LIST_BYTES, argument};
 
     fn of(list: &str) -> Option<String> {
-        argument(&BTreeMap::from([(ANNOTATION.to_owned(), list.to_owned())]))
+        argument(&BTreeMap::from([(PRESERVE_DISKS.to_owned(), list.to_owned())]))
     }
 
     #[test]
