@@ -1,6 +1,5 @@
 //! API with the Cluster API objects: that of a management cluster, or that of the box.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::core::ObjectEvent;
@@ -8,7 +7,7 @@ use api::infrastructure::Contract;
 use api::infrastructure::cluster_api::WATCH_FILTER;
 use api::meta::{ObjectKey, ObjectMeta, Resource};
 use jiff::Timestamp;
-use objects::Objects;
+use objects::{Objects, Pending};
 
 /// Identity of the management cluster of a view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,9 +34,13 @@ pub struct ManagementView {
 
 /// TinkerbellMachines of all management clusters, and of the box.
 pub trait KnownMachines: Send + Sync + 'static {
-    /// Returns the unique IDs of the management clusters that have a TinkerbellMachine `key`, as
-    /// far as they were read. The ID of the box's own API is empty.
-    fn clusters_with(&self, key: &ObjectKey) -> BTreeSet<String>;
+    /// Returns true if the management cluster with this unique ID has a TinkerbellMachine `key`,
+    /// and false if the API of the cluster says that it has none, or if the box is not paired with
+    /// such a cluster. The ID of the box's own API is empty.
+    ///
+    /// # Errors
+    /// The API cannot be read, which says nothing about the machine.
+    fn has_machine<'a>(&'a self, cluster_uid: &'a str, key: &'a ObjectKey) -> Pending<'a, bool>;
 }
 
 /// Event about an object of a management cluster.

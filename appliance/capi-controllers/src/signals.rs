@@ -13,7 +13,10 @@ use serde_json::Value;
 
 use crate::KnownMachines;
 use crate::tinkerbell_machine::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
+use crate::tinkerbell_remediation::{REMEDIATION, REMEDIATION_NAMESPACE};
+use api::management_cluster::MANAGEMENT_CLUSTER;
 use controllers::runtime::Signals;
+use objects::{ObjectError, Objects, Pending};
 
 /// Kinds whose changes signal the controllers, on the box and in a management cluster. A management
 /// cluster also has the kind TinkerbellRemediation.
@@ -116,6 +119,7 @@ impl ClusterApiSignals {
             }
             "TinkerbellRemediation" => {
                 lock(&self.remediations).remove(key);
+                self.remediation.signal(key.clone());
             }
             _ => {}
         }
@@ -145,20 +149,32 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Signals of all management clusters by unique ID; that of the box's own API is empty.
+/// Signals and objects of one API.
+struct ClusterEntry {
+    signals: Arc<ClusterApiSignals>,
+    objects: Arc<dyn Objects>,
+}
+
+/// Signals and objects of all management clusters by unique ID; that of the box's own API is empty.
 #[derive(Default)]
-pub struct AllClusterApiSignals(Mutex<BTreeMap<String, Arc<ClusterApiSignals>>>);
+pub struct AllClusterApiSignals(Mutex<BTreeMap<String, ClusterEntry>>);
 
 impl AllClusterApiSignals {
-    /// Adds or replaces the signals of a management cluster; `None` means the box's own API.
-    pub fn insert(&self, cluster_uid: Option<&str>, signals: Arc<ClusterApiSignals>) {
-        lock(&self.0).insert(cluster_uid.unwrap_or_default().to_owned(), signals);
+    /// Adds or replaces a management cluster; `None` means the box's own API.
+    pub fn insert(
+        &self,
+        cluster_uid: Option<&str>,
+        signals: Arc<ClusterApiSignals>,
+        objects: Arc<dyn Objects>,
+    ) {
+        let entry = ClusterEntry { signals, objects };
+        lock(&self.0).insert(cluster_uid.unwrap_or_default().to_owned(), entry);
     }
 
-    /// Removes the signals of a management cluster, unless others replaced them.
+    /// Removes a management cluster, unless other signals replaced these.
     pub fn remove(&self, cluster_uid: &str, signals: &Arc<ClusterApiSignals>) {
         let mut all = lock(&self.0);
-        if all.get(cluster_uid).is_some_and(|it| Arc::ptr_eq(it, signals)) {
+        if all.get(cluster_uid).is_some_and(|it| Arc::ptr_eq(&it.signals, signals)) {
             all.remove(cluster_uid);
         }
     }
@@ -167,8 +183,9 @@ impl AllClusterApiSignals {
     pub fn endpoint_changed(&self, object: &Value) {
         let text = |field| text(object, field);
         let key = ObjectKey::new(text("/spec/clusterRef/namespace"), text("/spec/clusterRef/name"));
-        if let Some(signals) = lock(&self.0).get(text("/spec/clusterRef/managementCluster")) {
-            signals.cluster.signal(key);
+        let uid = text("/spec/clusterRef/managementClusterUID");
+        if let Some(entry) = lock(&self.0).get(uid) {
+            entry.signals.cluster.signal(key);
         }
     }
 
@@ -184,20 +201,44 @@ impl AllClusterApiSignals {
             labels.and_then(|it| it.get(key)).and_then(Value::as_str).unwrap_or_default()
         };
         let all = lock(&self.0);
+        let own = all.get(label(CLUSTER_UID)).map(|entry| &entry.signals);
+        if let (Some(own), "Job") = (own, resource.kind)
+            && !label(REMEDIATION).is_empty()
+        {
+            own.remediation
+                .signal(ObjectKey::new(label(REMEDIATION_NAMESPACE), label(REMEDIATION)));
+        }
         if !label(name).is_empty() {
-            if let Some(signals) = all.get(label(CLUSTER_UID)) {
-                signals.machine.signal(ObjectKey::new(label(namespace), label(name)));
+            if let Some(own) = own {
+                own.machine.signal(ObjectKey::new(label(namespace), label(name)));
             }
         } else if resource.kind == "Hardware" {
-            all.values().for_each(|signals| signals.signal_waiting());
+            all.values().for_each(|entry| entry.signals.signal_waiting());
         }
     }
 }
 
 impl KnownMachines for AllClusterApiSignals {
-    fn clusters_with(&self, key: &ObjectKey) -> BTreeSet<String> {
-        let all = lock(&self.0);
-        let have = all.iter().filter(|(_, signals)| lock(&signals.machines).contains_key(key));
-        have.map(|(uid, _)| uid.clone()).collect()
+    fn has_machine<'a>(&'a self, cluster_uid: &'a str, key: &'a ObjectKey) -> Pending<'a, bool> {
+        let objects = |uid| lock(&self.0).get(uid).map(|entry| Arc::clone(&entry.objects));
+        let (api, own) = (objects(cluster_uid), objects(""));
+        Box::pin(async move {
+            if let Some(api) = api {
+                return match api.get(TINKERBELL_MACHINE, key).await {
+                    Ok(_) => Ok(true),
+                    Err(ObjectError::NotFound(_)) => Ok(false),
+                    Err(error) => Err(error),
+                };
+            }
+            let own =
+                own.ok_or_else(|| ObjectError::Internal("the box is not known".to_owned()))?;
+            let paired = own.list(MANAGEMENT_CLUSTER, None).await?;
+            if !paired.iter().any(|it| text(it, "/status/clusterUID") == cluster_uid) {
+                return Ok(false);
+            }
+            let why = "the box is not connected to the management cluster".to_owned();
+            let what = format!("{} {key}", TINKERBELL_MACHINE.kind);
+            Err(ObjectError::Unavailable { what, why, hint: None })
+        })
     }
 }

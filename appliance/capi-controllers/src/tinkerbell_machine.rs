@@ -23,8 +23,8 @@ mod wipe;
 use std::sync::Arc;
 
 use api::meta::{ObjectKey, ObjectMeta};
-use api::tinkerbell::Hardware;
-use objects::Objects;
+use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
+use objects::{ObjectError, Objects, gone_is_fine, read};
 use stdx::Clock;
 
 use crate::{KnownMachines, ManagementView};
@@ -69,7 +69,10 @@ impl Reconciler for TinkerbellMachineReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let observed = self.observe(key).await?;
+            let observed = match self.observe(key).await {
+                Err(ObjectError::NotFound(_)) => return self.vanished(key).await,
+                observed => observed?,
+            };
             let decision = decide::decide(&observed, self.clock.now());
             let mut metadata = observed.machine.metadata.clone();
             for step in decision.steps {
@@ -77,6 +80,27 @@ impl Reconciler for TinkerbellMachineReconciler {
             }
             Ok(decision.requeue.map_or(Requeue::OnSignal, Requeue::After))
         })
+    }
+}
+
+impl TinkerbellMachineReconciler {
+    /// Ends the erase of the Hardware of a TinkerbellMachine that vanished without a release. The
+    /// machine itself continues to run.
+    async fn vanished(&self, key: &ObjectKey) -> Result<Requeue, ObjectError> {
+        let uid = self.view.cluster.as_ref().map(|cluster| cluster.uid.as_str());
+        for object in self.objects.list(HARDWARE, None).await? {
+            let Ok(host) = read::<Hardware>(object) else { continue };
+            if choice::owner(&host).as_ref() != Some(key) || choice::cluster_uid(&host) != uid {
+                continue;
+            }
+            let Some(begun) = wipe::begun(&host) else { continue };
+            for resource in [WORKFLOW, TEMPLATE] {
+                gone_is_fine(self.objects.delete(resource, &begun).await)?;
+            }
+            apply::edit(self.objects.as_ref(), HARDWARE, &host.metadata, apply::forget_wipe)
+                .await?;
+        }
+        Ok(Requeue::OnSignal)
     }
 }
 

@@ -12,15 +12,18 @@ mod owner_remediated;
 
 use std::sync::Arc;
 
+use api::bmc::{JOB, Job};
 use api::infrastructure::TINKERBELL_REMEDIATION;
 use api::meta::{ObjectKey, ObjectMeta};
-use objects::{ObjectError, Objects, gone_is_fine, write_status};
+use objects::{ObjectError, Objects, gone_is_fine, read, write_status};
 use stdx::Clock;
 
 use crate::ManagementView;
 use crate::management_view::ViewEvent;
+use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
 use controllers::runtime::{Reconciled, Reconciler, Requeue};
 use decide::Step;
+pub use decide::{REMEDIATION, REMEDIATION_NAMESPACE};
 use observe::Observed;
 
 /// Reconciler that repairs the machines of one management cluster.
@@ -42,7 +45,10 @@ impl Reconciler for TinkerbellRemediationReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let observed = self.observe(key).await?;
+            let observed = match self.observe(key).await {
+                Err(ObjectError::NotFound(_)) => return self.vanished(key).await,
+                observed => observed?,
+            };
             let decision = decide::decide(&observed, self.clock.now());
             for step in decision.steps {
                 self.apply(&observed, step).await?;
@@ -72,6 +78,27 @@ impl TinkerbellRemediationReconciler {
                 Ok(())
             }
         }
+    }
+
+    /// Returns the unique ID of the management cluster; `None` for the box.
+    fn cluster_uid(&self) -> Option<&str> {
+        self.view.cluster.as_ref().map(|cluster| cluster.uid.as_str())
+    }
+
+    /// Deletes the Jobs of a request that does not exist any more. A Job that has switched a
+    /// machine off switches it on before it ends.
+    async fn vanished(&self, key: &ObjectKey) -> Result<Requeue, ObjectError> {
+        for object in self.objects.list(JOB, None).await? {
+            let Ok(job) = read::<Job>(object) else { continue };
+            let label = |name| job.metadata.labels.get(name).map(String::as_str);
+            let is_own = label(REMEDIATION) == Some(&key.name)
+                && label(REMEDIATION_NAMESPACE) == Some(&key.namespace)
+                && label(CLUSTER_UID).unwrap_or_default() == self.cluster_uid().unwrap_or_default();
+            if is_own {
+                gone_is_fine(self.objects.delete(JOB, &job.key()).await)?;
+            }
+        }
+        Ok(Requeue::OnSignal)
     }
 
     /// Requests the replacement of the Machine, unless it was requested before.

@@ -138,6 +138,7 @@ const GROUPS: &[Group] = &[
             ),
             ("DisksWiping", "The erase of the disks of the deleted machine begins."),
             ("DisksWiped", "The disks of the deleted machine are erased."),
+            ("WipeSkipped", "The Hardware is released without the erase, by an annotation."),
             ("WipeFailed", "A disk of the deleted machine could not be erased."),
             ("HardwareReleased", "The deleted machine has no Hardware any more."),
         ],
@@ -176,6 +177,10 @@ const GROUPS: &[Group] = &[
                  that the box uses instead.",
             ),
             ("WorkflowMissing", "The Workflow was deleted after the installation began."),
+            (
+                "FormerClusterUnread",
+                "The deleted machine waits: its former management cluster cannot be read.",
+            ),
             ("WipingDisks", "A Workflow erases the disks of the deleted machine."),
             ("PoweringOff", "The BMC switches the deleted machine off."),
             (

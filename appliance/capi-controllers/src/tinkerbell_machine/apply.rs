@@ -13,7 +13,7 @@ use super::decide::{BOX, FINALIZER, MANAGEMENT_CLUSTER, STARTED, Step};
 use super::install::workflow::{self, CLUSTER_UID, INSTALLATION_NAME};
 use super::observe::Observed;
 use super::release::job_name;
-use super::wipe::WIPED;
+use super::wipe::{WIPE_WORKFLOW, WIPED};
 use crate::management_view::ViewEvent;
 use controllers::enrollment::PROVISIONED;
 
@@ -41,6 +41,8 @@ impl TinkerbellMachineReconciler {
             Step::MarkStarted => {
                 self.annotate_host(observed, STARTED, &observed.machine.metadata.uid).await
             }
+            Step::NameWipe(name) => self.annotate_host(observed, WIPE_WORKFLOW, &name).await,
+            Step::ForgetWipe => self.edit_host(observed, forget_wipe).await,
             Step::MarkWiped => {
                 self.annotate_host(observed, WIPED, &observed.machine.metadata.uid).await
             }
@@ -124,7 +126,7 @@ impl TinkerbellMachineReconciler {
 
 /// Changes the stored JSON of the object that was read with `metadata`. Fields without a type are
 /// kept.
-async fn edit(
+pub(super) async fn edit(
     objects: &dyn Objects,
     resource: Resource,
     metadata: &ObjectMeta,
@@ -219,6 +221,7 @@ fn free(host: &mut Value, at: jiff::Timestamp) {
         annotations.remove(MANAGEMENT_CLUSTER);
         annotations.remove(INSTALLATION_NAME);
         annotations.remove(WIPED);
+        annotations.remove(WIPE_WORKFLOW);
         annotations.insert(RELEASED_AT.to_owned(), json!(at));
     }
     if let Some(spec) = host["spec"].as_object_mut() {
@@ -231,6 +234,11 @@ fn free(host: &mut Value, at: jiff::Timestamp) {
         }
     }
     remove_finalizer(host);
+}
+
+/// Removes the name of the Workflow that erases the disks.
+pub(super) fn forget_wipe(host: &mut Value) {
+    set(&mut host["metadata"]["annotations"], WIPE_WORKFLOW, None);
 }
 
 fn add_finalizer(object: &mut Value) {

@@ -137,11 +137,16 @@ impl HardwareRequest {
     /// machine names it, and the other cluster no longer has the machine: `clusterctl move` deletes
     /// it. Another cluster may have a machine of the same name.
     pub fn follows(&self, host: &Hardware) -> bool {
+        self.may_follow(host) && !self.clusters.contains(cluster_uid(host).unwrap_or_default())
+    }
+
+    /// Returns true if `host` follows the machine as soon as the other cluster no longer has it.
+    pub fn may_follow(&self, host: &Hardware) -> bool {
         let is_named = self.hardware_name == host.metadata.name
             || named::is_id_of(&self.provider_id, &host.key());
         !self.provider_id.is_empty()
             && is_named
-            && !self.clusters.contains(cluster_uid(host).unwrap_or_default())
+            && !self.owns(host)
             && owner(host).as_ref() == Some(&self.machine)
             && host.metadata.annotations.contains_key(PROVISIONED)
     }

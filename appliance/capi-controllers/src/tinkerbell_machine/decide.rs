@@ -17,6 +17,7 @@ use super::observe::Observed;
 use super::plan::{plan, provider_id};
 use super::progress::progress;
 use super::release;
+use super::wipe;
 
 /// Finalizer of TinkerbellMachines and of their Hardware, as in CAPT.
 pub const FINALIZER: &str = "infrastructure.cluster.x-k8s.io/tinkerbellmachine";
@@ -64,6 +65,10 @@ pub enum Step {
     UserData(String),
     /// Records in the Hardware that the Workflow of the machine exists.
     MarkStarted,
+    /// Records in the Hardware the name of the Workflow that erases its disks.
+    NameWipe(String),
+    /// Removes the name of the Workflow that erases the disks.
+    ForgetWipe,
     /// Records in the Hardware that its disks were erased.
     MarkWiped,
     /// Records in the Hardware that the installation completed.
@@ -125,10 +130,14 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     if is_deleted {
         // The Hardware of a moved machine may still have the labels of the former cluster.
         let follows = observed.hosts.iter().any(|host| observed.request.follows(host));
-        return match observed.host.is_none() && follows {
-            true => claim(observed, update),
-            false => release::decide(observed, update),
+        return match (&observed.host, &observed.unread_former) {
+            (None, _) if follows => claim(observed, update),
+            (None, Some((host, error))) => wait_for_former(observed, host, error, update),
+            _ => release::decide(observed, update),
         };
+    }
+    if let Some(steps) = observed.host.as_ref().and_then(wipe::end) {
+        return Decision { steps, requeue: Some(NEXT) };
     }
     if let Some(host) = observed.host.as_ref().filter(|host| observed.has_old_name(host)) {
         let steps = vec![Step::Claim(Box::new(host.clone()))];
@@ -142,6 +151,21 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         decision.steps.insert(0, Step::Register);
     }
     decision
+}
+
+/// Keeps a deleted machine until the box knows if its Hardware belongs to another cluster.
+fn wait_for_former(
+    observed: &Observed,
+    host: &ObjectKey,
+    error: &str,
+    mut update: StatusUpdate,
+) -> Decision {
+    let message = format!(
+        "the Hardware {host} has the labels of a management cluster that the box cannot read: \
+         {error}; if that cluster does not exist any more, unpair it, and the Hardware is released"
+    );
+    update.put(READY, false, "FormerClusterUnread", &message);
+    Decision { requeue: Some(WAIT), ..Decision::default() }.with_status(observed, update)
 }
 
 /// Returns the steps toward a provisioned machine.
@@ -303,7 +327,7 @@ fn follow(
     workflow: &Workflow,
     mut update: StatusUpdate,
 ) -> Decision {
-    let now = progress(workflow);
+    let now = progress(workflow, "installation");
     let is_new = update.reason(READY) != now.reason;
     update.put(READY, false, now.reason, &now.message);
     update.put(INSTALLED, false, now.reason, &now.message);

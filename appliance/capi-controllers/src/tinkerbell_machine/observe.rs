@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::bmc::{JOB, Job};
+use api::bmc::{JOB, Job, PowerAction};
 use api::core::{SECRET, Secret};
 use api::infrastructure::cluster_api::{self, Cluster, Machine};
 use api::infrastructure::{
@@ -14,7 +14,7 @@ use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, Template, WORKFLOW, Workflow
 use objects::{ObjectError, Objects, fetch, find, read};
 
 use super::TinkerbellMachineReconciler;
-use super::choice::HardwareRequest;
+use super::choice::{self, HardwareRequest};
 use super::decide::{BOX, MANAGEMENT_CLUSTER, STARTED};
 use super::install::{template, workflow};
 use crate::ClusterIdentity;
@@ -56,6 +56,9 @@ pub struct Observed {
     pub power_off_key: ObjectKey,
     /// Workflow that erases the disks; read only before a release.
     pub wipe: Option<Workflow>,
+    /// Hardware that follows the machine, unless a management cluster that the box cannot read has
+    /// the machine too; with the error.
+    pub unread_former: Option<(ObjectKey, String)>,
     /// Inputs of the installation; `None` unless an installation is due.
     pub inputs: Option<Inputs>,
 }
@@ -167,7 +170,6 @@ impl TinkerbellMachineReconciler {
         let domain = observed.owner.as_ref().and_then(|owner| owner.spec.failure_domain.as_deref());
         observed.request = HardwareRequest {
             cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
-            clusters: self.clusters.clusters_with(key),
             ..HardwareRequest::of(&observed.machine, domain, &self.box_name)
         };
         if observed.is_paused() {
@@ -175,10 +177,30 @@ impl TinkerbellMachineReconciler {
         }
         observed.hosts = self.hosts(&observed).await?;
         observed.host = observed.hosts.iter().find(|host| observed.request.owns(host)).cloned();
-        if let Some(host) = observed.host.clone() {
-            self.observe_host(&mut observed, &host).await?;
+        match observed.host.clone() {
+            Some(host) => self.observe_host(&mut observed, &host).await?,
+            None => self.observe_former(&mut observed).await,
         }
         Ok(observed)
+    }
+
+    /// Asks the management clusters whose labels a moved machine's Hardware still has.
+    async fn observe_former(&self, observed: &mut Observed) {
+        let key = observed.request.machine.clone();
+        for host in &observed.hosts {
+            if !observed.request.may_follow(host) {
+                continue;
+            }
+            let uid = choice::cluster_uid(host).unwrap_or_default();
+            match self.clusters.has_machine(uid, &key).await {
+                Ok(false) => continue,
+                Ok(true) => {}
+                Err(error) => {
+                    observed.unread_former = Some((host.key(), error.to_string()));
+                }
+            }
+            observed.request.clusters.insert(uid.to_owned());
+        }
     }
 
     /// Reads the objects that the machine has on its Hardware.
@@ -194,8 +216,8 @@ impl TinkerbellMachineReconciler {
             observed.template = find(objects, TEMPLATE, &key).await?;
             let wipe = super::wipe::key(&observed.machine.metadata, host);
             observed.wipe = find(objects, WORKFLOW, &wipe).await?;
-            observed.boots = boots(objects, &key).await? || boots(objects, &wipe).await?;
             (observed.power_off_key, observed.power_off) = self.power_off(observed, &key).await?;
+            observed.boots = self.boots(observed, host, [&key.name, &wipe.name]).await?;
         } else if !observed.has_workflow() && !observed.is_provisioned() {
             observed.template = find(objects, TEMPLATE, &key).await?;
             observed.inputs = Some(self.inputs(observed, host).await?);
@@ -226,6 +248,30 @@ impl TinkerbellMachineReconciler {
         // The first of two with the same rank.
         let best = found.into_iter().min_by_key(|(_, job)| rank(job));
         Ok(best.unwrap_or_default())
+    }
+
+    /// Returns true if a Job that may switch the machine on has not ended: of one of the Workflows,
+    /// or for the BMC of the Hardware, such as that of a TinkerbellRemediation.
+    async fn boots(
+        &self,
+        observed: &Observed,
+        host: &Hardware,
+        workflows: [&str; 2],
+    ) -> Result<bool, ObjectError> {
+        let namespace = &host.metadata.namespace;
+        let bmc = host.spec.bmc_ref.as_ref().map(|bmc| &bmc.name);
+        let all = self.objects.list(JOB, Some(namespace)).await?;
+        let jobs = all.into_iter().filter_map(|object| read::<Job>(object).ok());
+        let is_near = |job: &Job| {
+            let mut owners = job.metadata.owner_references.iter();
+            job.metadata.namespace == *namespace
+                && job.key() != observed.power_off_key
+                && (Some(&job.spec.machine_ref.name) == bmc && switches_on(job)
+                    || owners.any(|owner| {
+                        owner.kind == WORKFLOW.kind && workflows.contains(&owner.name.as_str())
+                    }))
+        };
+        Ok(jobs.filter(is_near).any(|job| !job.status.ended()))
     }
 
     /// Returns the Machine that has the TinkerbellMachine. Cluster API writes an owner reference.
@@ -322,16 +368,11 @@ impl TinkerbellMachineReconciler {
     }
 }
 
-/// Returns true if a Job of the Workflow `key` has not ended. Such a Job may switch the machine on.
-async fn boots(objects: &dyn Objects, key: &ObjectKey) -> Result<bool, ObjectError> {
-    let all = objects.list(JOB, Some(&key.namespace)).await?;
-    let jobs = all.into_iter().filter_map(|object| read::<Job>(object).ok());
-    let is_own = |job: &Job| {
-        let mut owners = job.metadata.owner_references.iter();
-        job.metadata.namespace == key.namespace
-            && owners.any(|owner| owner.kind == WORKFLOW.kind && owner.name == key.name)
-    };
-    Ok(jobs.filter(is_own).any(|job| !job.status.ended()))
+/// Returns true if a task of the Job switches the machine on.
+fn switches_on(job: &Job) -> bool {
+    let on = [PowerAction::On, PowerAction::Cycle, PowerAction::Reset];
+    let mut actions = job.spec.tasks.iter().filter_map(|task| task.power_action);
+    actions.any(|action| on.contains(&action))
 }
 
 async fn template_of(

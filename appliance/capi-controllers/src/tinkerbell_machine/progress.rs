@@ -16,8 +16,9 @@ pub struct Progress {
 /// Maximum length in characters of the text of a Workflow in a message.
 const QUOTE_CHARS_MAX: usize = 1024;
 
-/// Returns the progress of an installation that has not succeeded.
-pub fn progress(workflow: &Workflow) -> Progress {
+/// Returns the progress of a Workflow that has not succeeded. `what` names its purpose, such as
+/// `installation`.
+pub fn progress(workflow: &Workflow, what: &str) -> Progress {
     let (status, key) = (&workflow.status, workflow.key());
     let actions: Vec<_> = status.tasks.iter().flat_map(|task| &task.actions).collect();
     let done = actions.iter().filter(|action| action.state == ActionState::Success).count();
@@ -27,7 +28,7 @@ pub fn progress(workflow: &Workflow) -> Progress {
             let why = status.ended.as_ref().map_or_else(String::new, |it| quote(&it.message));
             let message = format!(
                 "the Workflow {key} failed: {why}; correct the cause, then repeat the \
-                 installation with: tinbox workflow retry {} -n {}",
+                 {what} with: tinbox workflow retry {} -n {}",
                 key.name, key.namespace
             );
             ("Failed".to_owned(), "WorkflowFailed", message)

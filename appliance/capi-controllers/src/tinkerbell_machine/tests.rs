@@ -49,8 +49,12 @@ impl World {
     /// Creates the objects of the founding guide on the box's own API.
     fn guide() -> Self {
         let api = Arc::new(Memory::default());
-        let world =
-            Self { box_api: api.clone(), management: api, cluster: None, clusters: Arc::default() };
+        let world = Self {
+            box_api: api.clone(),
+            management: api.clone(),
+            cluster: None,
+            clusters: known(&api),
+        };
         world.secrets_and_image();
         world.hardware("nuc1", json!({}));
         for (resource, object) in guide() {
@@ -68,7 +72,8 @@ impl World {
     fn paired_with(uid: &str, box_api: &Arc<Memory>) -> Self {
         let cluster = ClusterIdentity { uid: uid.to_owned(), name: "prod".to_owned() };
         let (box_api, management) = (Arc::clone(box_api), Arc::new(Memory::default()));
-        let world = Self { box_api, management, cluster: Some(cluster), clusters: Arc::default() };
+        let clusters = known(&box_api);
+        let world = Self { box_api, management, cluster: Some(cluster), clusters };
         world.secrets_and_image();
         let reference = json!({ "kind": "TinkerbellCluster", "name": "demo",
             "apiGroup": "infrastructure.cluster.x-k8s.io" });
@@ -207,6 +212,13 @@ impl World {
         let all = self.management.happenings.lock().unwrap();
         all.iter().map(|event| event.reason.clone()).collect()
     }
+}
+
+/// Returns the clusters of a box that has no other than its own API.
+fn known(box_api: &Arc<Memory>) -> Arc<AllClusterApiSignals> {
+    let clusters = Arc::new(AllClusterApiSignals::default());
+    clusters.insert(None, Arc::default(), box_api.clone());
+    clusters
 }
 
 /// Objects of the founding guide.

@@ -21,6 +21,9 @@ use super::release::{NEXT, own_job, stop};
 
 /// Annotation of a Hardware with the UID of the deleted TinkerbellMachine whose disks are erased.
 pub const WIPED: &str = "tinbox.dev/wiped-for";
+/// Annotation of a Hardware with the name of the Workflow that erases its disks. The Workflow is
+/// deleted with the request for it, also if the TinkerbellMachine vanished.
+pub const WIPE_WORKFLOW: &str = "tinbox.dev/wipe-workflow";
 /// Annotation of a TinkerbellMachine whose Hardware is released with the data on its disks, for a
 /// disk that cannot be erased.
 pub const SKIP_WIPE: &str = "tinbox.dev/skip-wipe";
@@ -48,24 +51,27 @@ pub fn wipe(
     mut update: StatusUpdate,
 ) -> Result<(), Decision> {
     let metadata = &observed.machine.metadata;
+    let requested = WipeMethod::parse(&observed.machine.spec.wipe_on_release);
     let is_wiped = host.metadata.annotations.get(WIPED) == Some(&metadata.uid);
     let is_skipped = metadata.annotations.contains_key(SKIP_WIPE);
-    if let Some(workflow) = observed.wipe.as_ref().filter(|_| is_wiped || is_skipped) {
-        let steps = delete(&workflow.key()).into();
+    let is_due = is_used && !is_wiped && !is_skipped && requested != Ok(None);
+    let own = key(metadata, host).name;
+    let is_other = host.metadata.annotations.get(WIPE_WORKFLOW).is_some_and(|name| *name != own);
+    if let Some(mut steps) = end(host).filter(|_| !is_due || is_other) {
+        if is_skipped && !is_wiped {
+            let message = "the Hardware is released with the data on its disks".to_owned();
+            steps.push(Step::Record { reason: "WipeSkipped", message, warning: true });
+        }
         return Err(Decision { steps, requeue: Some(NEXT) });
     }
-    if !is_used || is_wiped || is_skipped {
-        return Ok(());
-    }
-    let requested = &observed.machine.spec.wipe_on_release;
-    let method = match WipeMethod::parse(requested) {
-        Ok(Some(method)) => method,
-        Ok(None) => return Ok(()),
-        Err(error) => {
+    let method = match requested {
+        Ok(Some(method)) if is_due => method,
+        Err(error) if is_due => {
             let message = format!("{error}; {}", skip_hint(host));
             update.put(READY, false, WIPE_FAILED, &message);
             return Err(waiting(FOLLOW, observed, update));
         }
+        _ => return Ok(()),
     };
     if let Some(job) = own_job(observed) {
         // The erase was requested after the power-off, which must be repeated after the erase.
@@ -94,9 +100,17 @@ fn waiting(wait: Duration, observed: &Observed, update: StatusUpdate) -> Decisio
     Decision { requeue: Some(wait), ..Decision::default() }.with_status(observed, update)
 }
 
-fn delete(key: &ObjectKey) -> [Step; 2] {
-    // The Workflow is last: while it exists, an interrupted deletion continues.
-    [Step::Delete(TEMPLATE, key.clone()), Step::Delete(WORKFLOW, key.clone())]
+/// Returns the steps that end the erase of a Hardware; `None` if none was begun.
+pub fn end(host: &Hardware) -> Option<Vec<Step>> {
+    let key = begun(host)?;
+    let delete = |resource| Step::Delete(resource, key.clone());
+    Some(vec![delete(WORKFLOW), delete(TEMPLATE), Step::ForgetWipe])
+}
+
+/// Returns name and namespace of the Template and the Workflow of an erase that was begun.
+pub fn begun(host: &Hardware) -> Option<ObjectKey> {
+    let name = host.metadata.annotations.get(WIPE_WORKFLOW)?;
+    Some(ObjectKey::new(&host.metadata.namespace, name))
 }
 
 /// Creates Template and Workflow.
@@ -107,6 +121,11 @@ fn start(
     mut update: StatusUpdate,
 ) -> Decision {
     let disks = disks(host);
+    if host.spec.disks.is_empty() {
+        let message = format!("the Hardware names no disk in spec.disks; {}", skip_hint(host));
+        update.put(READY, false, WIPE_FAILED, &message);
+        return waiting(FOLLOW, observed, update);
+    }
     if disks.is_empty() {
         let message = format!("no disk of the Hardware {} is to be erased", host.key());
         let record = Step::Record { reason: "DisksWiped", message, warning: false };
@@ -121,12 +140,17 @@ fn start(
             return waiting(FOLLOW, observed, update);
         }
     };
+    let own = key(&observed.machine.metadata, host);
+    if begun(host).as_ref() != Some(&own) {
+        // Named before it exists, so that no Workflow outlives the request for it.
+        return Decision { steps: vec![Step::NameWipe(own.name)], requeue: Some(NEXT) };
+    }
     let message = format!("the erase of {} begins: {}", host.key(), disks.join(", "));
     update.put(READY, false, WIPING, &message);
     let mut decision = waiting(FOLLOW, observed, update);
     decision.steps.extend([
         // An interrupted start may have left the Template, perhaps with other disks.
-        Step::Delete(TEMPLATE, key(&observed.machine.metadata, host)),
+        Step::Delete(TEMPLATE, own),
         Step::Create(TEMPLATE, template),
         Step::Create(WORKFLOW, workflow),
         Step::Record { reason: "DisksWiping", message, warning: false },
@@ -149,7 +173,7 @@ fn follow(
             Decision { steps: vec![Step::MarkWiped, record], requeue: Some(NEXT) }
         }
         State::Failed | State::Timeout => {
-            let message = format!("{}; {}", progress(workflow).message, skip_hint(host));
+            let message = format!("{}; {}", progress(workflow, "erase").message, skip_hint(host));
             let is_new = update.reason(READY) != WIPE_FAILED;
             update.put(READY, false, WIPE_FAILED, &message);
             let record = Step::Record { reason: "WipeFailed", message, warning: true };
@@ -157,7 +181,7 @@ fn follow(
             Decision { steps, requeue }.with_status(observed, update)
         }
         _ => {
-            let message = format!("before the release, {}", progress(workflow).message);
+            let message = format!("before the release, {}", progress(workflow, "erase").message);
             update.put(READY, false, WIPING, &message);
             Decision { steps: vec![], requeue }.with_status(observed, update)
         }
@@ -166,8 +190,9 @@ fn follow(
 
 fn skip_hint(host: &Hardware) -> String {
     format!(
-        "to release the Hardware {} with the data on its disks, set the annotation {SKIP_WIPE} of \
-         the TinkerbellMachine",
+        "a disk in the annotation {PRESERVE_DISKS} must have the same name in spec.disks; to release \
+         the Hardware {} with the data on its disks, set the annotation {SKIP_WIPE} of the \
+         TinkerbellMachine",
         host.key()
     )
 }

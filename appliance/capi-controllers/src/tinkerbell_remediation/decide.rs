@@ -11,9 +11,12 @@ use serde_json::{Value, json};
 
 use super::observe::Observed;
 use crate::conditions::{DecisionTime, Finding, PAUSED, READY, find};
+use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
 
 /// Label of a Job with the name of the TinkerbellRemediation that requests the power cycle.
-const REMEDIATION: &str = "tinbox.dev/remediation";
+pub const REMEDIATION: &str = "tinbox.dev/remediation";
+/// Label of a Job with the namespace of the TinkerbellRemediation.
+pub const REMEDIATION_NAMESPACE: &str = "tinbox.dev/remediation-namespace";
 /// Reason of the condition `Ready` after the BMC refused a power cycle.
 const FAILED: &str = "PowerCycleFailed";
 /// Characters of the UID in the name of a Job.
@@ -85,7 +88,10 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     };
     if is_deleted(metadata) || is_deleted(&machine.metadata) || is_deleted(&infrastructure.metadata)
     {
-        return Decision::default();
+        // A Job that has not switched the machine off yet must not do so.
+        let job = observed.job.as_ref();
+        let steps = job.map(|job| Step::Delete(JOB, job.key())).into_iter().collect();
+        return Decision { steps, requeue: None };
     }
     let moment = DecisionTime { generation: metadata.generation, now };
     let status = observed.request.status.clone();
@@ -95,9 +101,14 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     if [metadata, &machine.metadata, &infrastructure.metadata].into_iter().any(pauses) {
         let message = "the Cluster, the Machine or the request is paused; the box changes nothing";
         progress.put(PAUSED, true, "Paused", message);
-        return progress.end(None);
+        return progress.end(Some(WAIT));
     }
     progress.put(PAUSED, false, "NotPaused", "");
+    let has_id = !infrastructure.spec.provider_id.is_empty();
+    if has_id && !infrastructure.status.is_provisioned() {
+        // A moved machine has no status before its Hardware follows.
+        return progress.end(Some(WAIT));
+    }
     progress.repair(infrastructure.status.is_provisioned())
 }
 
@@ -147,7 +158,7 @@ impl Progress<'_> {
             }
             (Some(host), Some(bmc)) => return self.cycle(host, &bmc.name),
         };
-        let message = format!("{why}; its owner replaces the machine");
+        let message = format!("{why}; the box requests the replacement of the machine");
         self.report("Replacing", "Replacing", message.clone());
         self.steps.push(Step::Replace(message));
         self.end(Some(WAIT))
@@ -176,7 +187,9 @@ impl Progress<'_> {
             self.observed.request.spec.power_cycles,
             host.key()
         );
-        self.steps.push(Step::Create(JOB, job(&self.observed.request.metadata, host, bmc, number)));
+        let Observed { request, cluster_uid, .. } = self.observed;
+        let job = job(&request.metadata, cluster_uid, host, bmc, number);
+        self.steps.push(Step::Create(JOB, job));
         self.report("PowerCycling", "PowerCycling", message);
         self.end(Some(FOLLOW))
     }
@@ -202,7 +215,7 @@ impl Progress<'_> {
     }
 }
 
-fn job(request: &ObjectMeta, host: &Hardware, bmc: &str, number: u32) -> Value {
+fn job(request: &ObjectMeta, cluster_uid: &str, host: &Hardware, bmc: &str, number: u32) -> Value {
     let key = job_key(request, host, number);
     let power = |action| Action { power_action: Some(action), ..Action::default() };
     let machine_ref = SecretRef { name: bmc.to_owned(), namespace: key.namespace.clone() };
@@ -214,7 +227,11 @@ fn job(request: &ObjectMeta, host: &Hardware, bmc: &str, number: u32) -> Value {
         "metadata": {
             "name": key.name,
             "namespace": key.namespace,
-            "labels": { REMEDIATION: request.name },
+            "labels": {
+                REMEDIATION: request.name,
+                REMEDIATION_NAMESPACE: request.namespace,
+                CLUSTER_UID: cluster_uid,
+            },
         },
         "spec": JobSpec { machine_ref, tasks },
     })

@@ -19,6 +19,8 @@ use crate::tinkerbell_machine::is_registered;
 pub struct Observed {
     /// TinkerbellRemediation to decide about.
     pub request: TinkerbellRemediation,
+    /// Unique ID of the management cluster; empty for the box.
+    pub cluster_uid: String,
     /// Machine with the name of the request.
     pub machine: Option<Machine>,
     /// Infrastructure of the Machine, if this box serves it.
@@ -37,7 +39,8 @@ impl TinkerbellRemediationReconciler {
     pub(super) async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
         let objects = self.view.objects.as_ref();
         let request: TinkerbellRemediation = fetch(objects, TINKERBELL_REMEDIATION, key).await?;
-        let mut observed = Observed { request, ..Observed::default() };
+        let cluster_uid = self.cluster_uid().unwrap_or_default().to_owned();
+        let mut observed = Observed { request, cluster_uid, ..Observed::default() };
         observed.machine = find(objects, self.view.contract.machine(), key).await?;
         let Some(machine) = &observed.machine else { return Ok(observed) };
         let reference = machine.spec.infrastructure_ref.as_ref();
@@ -64,7 +67,7 @@ impl TinkerbellRemediationReconciler {
 
     async fn host(&self, machine: &TinkerbellMachine) -> Result<Option<Hardware>, ObjectError> {
         let owner = HardwareRequest {
-            cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
+            cluster_uid: self.cluster_uid().map(str::to_owned),
             ..HardwareRequest::of(machine, None, "")
         };
         let key = ObjectKey::new(&machine.status.target_namespace, &machine.spec.hardware_name);

@@ -35,7 +35,7 @@ impl World {
         let annotations = json!({ "tinbox.dev/box": "id-1" });
         let infrastructure = json!({
             "metadata": { "annotations": annotations },
-            "spec": { "hardwareName": "nuc1" },
+            "spec": { "hardwareName": "nuc1", "providerID": "tinkerbell://default/nuc1" },
             "status": { "initialization": { "provisioned": true }, "targetNamespace": "default" },
         });
         world.put(TINKERBELL_MACHINE, "infra-1", infrastructure);
@@ -169,7 +169,7 @@ async fn a_refused_power_cycle_is_repeated_after_a_wait_then_the_machine_is_repl
 }
 
 #[tokio::test]
-async fn a_power_cycle_that_helps_nobody_is_left_out() {
+async fn a_power_cycle_without_effect_is_left_out() {
     type Change = (&'static str, fn(&World));
     let changes: [Change; 3] = [
         ("has no BMC", |world| {
@@ -178,6 +178,7 @@ async fn a_power_cycle_that_helps_nobody_is_left_out() {
         ("did not end", |world| {
             world.edit(TINKERBELL_MACHINE, "infra-1", |machine| {
                 machine["status"]["initialization"] = Value::Null;
+                machine["spec"]["providerID"] = json!("");
             });
         }),
         ("requests no power cycle", |world| {
@@ -255,6 +256,32 @@ async fn a_job_that_ended_before_a_crash_is_counted_once() {
     world.settle_at(2).await;
     assert_eq!(world.status()["powerCycles"], 1);
     assert!(world.box_api.names(JOB).is_empty());
-    let key = ObjectKey::new("default", "worker");
-    world.management.delete(TINKERBELL_REMEDIATION, &key).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_that_ends_takes_its_job_along() {
+    for is_vanished in [true, false] {
+        let world = World::new(json!({}));
+        world.settle_at(0).await;
+        assert_eq!(world.box_api.names(JOB).len(), 1);
+        let key = ObjectKey::new("default", "worker");
+        if is_vanished {
+            world.management.delete(TINKERBELL_REMEDIATION, &key).await.unwrap();
+        } else {
+            world.edit(MACHINE_V1BETA2, "worker", |machine| {
+                machine["metadata"]["deletionTimestamp"] = json!("2026-11-27T10:00:00Z");
+            });
+        }
+        world.settle_at(1).await;
+        assert!(world.box_api.names(JOB).is_empty(), "{is_vanished}");
+    }
+}
+
+#[tokio::test]
+async fn a_moved_machine_waits_for_its_hardware() {
+    let world = World::new(json!({}));
+    world.edit(TINKERBELL_MACHINE, "infra-1", |machine| machine["status"] = json!({}));
+    assert_eq!(world.settle_at(0).await, Requeue::After(Duration::from_secs(30)));
+    assert!(world.box_api.names(JOB).is_empty());
+    assert_eq!(world.owner_remediated(), [Value::Null, Value::Null]);
 }

@@ -92,7 +92,7 @@ impl ClusterApi {
         let signals = controllers.each_ref().map(Controller::signals);
         let signals = Arc::new(ClusterApiSignals::new(signals));
         let cluster_uid = view.cluster.as_ref().map(|cluster| cluster.uid.as_str());
-        self.signals.insert(cluster_uid, Arc::clone(&signals));
+        self.signals.insert(cluster_uid, Arc::clone(&signals), Arc::clone(&view.objects));
         (signals, controllers)
     }
 }

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use api::bmc::JOB;
+use api::core::ObjectEvent;
 use api::infrastructure::TINKERBELL_MACHINE;
-use api::meta::ObjectKey;
+use api::management_cluster::MANAGEMENT_CLUSTER;
+use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use controllers::runtime::Reconciler as _;
 use jiff::Timestamp;
-use objects::{ObjectError, Objects as _};
+use objects::fake::Memory;
+use objects::{ObjectError, Objects as _, Pending};
 use serde_json::{Value, json};
 
 use super::World;
 use super::deletion::bmc;
-use crate::signals::ClusterApiSignals;
 use crate::tinkerbell_machine::decide::decide;
 use crate::tinkerbell_machine::install::workflow::second_name;
 
@@ -190,22 +192,92 @@ async fn a_hardware_follows_only_after_its_former_cluster_lost_the_machine() {
     world.hardware("nuc1", json!({}));
     world.provision("worker").await;
     let copy = world.get("worker");
-    let known = || Arc::new(ClusterApiSignals::default());
-    let (source, target) = (known(), known());
-    source.changed(TINKERBELL_MACHINE, &copy);
-    target.changed(TINKERBELL_MACHINE, &copy);
     let other = World::paired_with("c2", &world.box_api);
-    other.clusters.insert(Some("c1"), Arc::clone(&source));
-    other.clusters.insert(Some("c2"), target);
     other.management.put(TINKERBELL_MACHINE, copy);
+    let key = ObjectKey::new("default", "worker");
+    let paired = json!({ "metadata": { "name": "prod", "namespace": "default" },
+        "status": { "clusterUID": "c1" } });
+    world.box_api.put(MANAGEMENT_CLUSTER, paired);
+    // A cluster that is not connected, or that answers with an error, may have the machine.
+    for is_connected in [false, true] {
+        if is_connected {
+            other.clusters.insert(Some("c1"), Arc::default(), Arc::new(Unreachable));
+        }
+        other.settle("worker").await.unwrap();
+        assert_eq!(owner(&other, "nuc1").0, "c1");
+    }
     // A restored backup, or the manifests of the other cluster: both clusters have the machine.
+    other.clusters.insert(Some("c1"), Arc::default(), world.management.clone());
     other.settle("worker").await.unwrap();
     assert_eq!(owner(&other, "nuc1").0, "c1");
     let message = other.condition("worker", "HardwareClaimed").2;
     assert!(message.contains("of the management cluster prod"), "{message}");
-    source.removed(TINKERBELL_MACHINE, &ObjectKey::new("default", "worker"));
+    let mut gone = world.get("worker");
+    gone["metadata"]["finalizers"] = json!([]);
+    world.management.put(TINKERBELL_MACHINE, gone);
+    world.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
     other.settle("worker").await.unwrap();
     assert_eq!(owner(&other, "nuc1").0, "c2");
+}
+
+#[tokio::test]
+async fn a_moved_machine_that_is_deleted_early_waits_for_its_hardware() {
+    let world = World::paired();
+    world.hardware("nuc1", json!({}));
+    world.provision("worker").await;
+    let other = World::paired_with("c2", &world.box_api);
+    other.management.put(TINKERBELL_MACHINE, world.get("worker"));
+    other.clusters.insert(Some("c1"), Arc::default(), Arc::new(Unreachable));
+    delete(&other).await;
+    other.settle("worker").await.unwrap();
+    let (_, reason, message) = other.condition("worker", "Ready");
+    assert_eq!(reason, "FormerClusterUnread");
+    assert!(message.contains("no route") && message.contains("unpair"), "{message}");
+    // The box is unpaired from the former cluster.
+    other.clusters.insert(Some("c1"), Arc::default(), Arc::new(Memory::default()));
+    let _ = other.settle("worker").await;
+    assert!(other.management.peek(TINKERBELL_MACHINE, "worker").is_none());
+    assert_eq!(owner(&other, "nuc1").0, Value::Null);
+}
+
+/// API of a management cluster without a connection.
+struct Unreachable;
+
+fn unreachable<'a, T>() -> Pending<'a, T> {
+    let (what, why) = ("the cluster".to_owned(), "no route".to_owned());
+    Box::pin(async { Err(ObjectError::Unavailable { what, why, hint: None }) })
+}
+
+impl objects::Objects for Unreachable {
+    fn get<'a>(&'a self, _: Resource, _: &'a ObjectKey) -> Pending<'a, Value> {
+        unreachable()
+    }
+
+    fn list<'a>(&'a self, _: Resource, _: Option<&'a str>) -> Pending<'a, Vec<Value>> {
+        unreachable()
+    }
+
+    fn create(&self, _: Resource, _: Value) -> Pending<'_, Value> {
+        unreachable()
+    }
+
+    fn update(&self, _: Resource, _: Value) -> Pending<'_, Value> {
+        unreachable()
+    }
+
+    fn update_status(&self, _: Resource, _: Value) -> Pending<'_, Value> {
+        unreachable()
+    }
+
+    fn delete<'a>(&'a self, _: Resource, _: &'a ObjectKey) -> Pending<'a, ()> {
+        unreachable()
+    }
+
+    fn delete_uid<'a>(&'a self, _: Resource, _: &'a ObjectKey, _: &'a str) -> Pending<'a, ()> {
+        unreachable()
+    }
+
+    fn record(&self, _: ObjectEvent) {}
 }
 
 #[tokio::test]

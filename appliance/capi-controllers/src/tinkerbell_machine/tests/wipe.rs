@@ -7,6 +7,8 @@ use api::tinkerbell::{TEMPLATE, WORKFLOW};
 use objects::Objects as _;
 use serde_json::{Value, json};
 
+use controllers::runtime::Reconciler as _;
+
 use super::World;
 
 const SKIP: &str = "tinbox.dev/skip-wipe";
@@ -149,4 +151,53 @@ async fn an_erase_that_is_requested_late_is_followed_by_another_power_off() {
     end(&world, "SUCCESS").await;
     assert_eq!(world.box_api.names(JOB), ["worker-poweroff"]);
     assert_eq!(world.condition("worker", "Ready").1, "PoweringOff");
+}
+
+#[tokio::test]
+async fn an_erase_ends_with_its_request() {
+    for change in ["None", "skip", "vanished", "moved"] {
+        let world = deleted("Auto").await;
+        workflow(&world);
+        match change {
+            "None" => edit(&world, |machine| machine["spec"]["wipeOnRelease"] = json!("None")),
+            "skip" => edit(&world, |machine| machine["metadata"]["annotations"][SKIP] = json!("")),
+            "vanished" => {
+                edit(&world, |machine| machine["metadata"]["finalizers"] = json!([]));
+                let key = ObjectKey::new("default", "worker");
+                world.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
+            }
+            // A copy of the machine, which `clusterctl move` creates in another cluster.
+            _ => edit(&world, |machine| {
+                machine["metadata"]["uid"] = json!("copy");
+                let metadata = machine["metadata"].as_object_mut().unwrap();
+                metadata.remove("deletionTimestamp").unwrap();
+            }),
+        }
+        let _ = world.settle("worker").await;
+        let left = [WORKFLOW, TEMPLATE].map(|resource| world.box_api.names(resource));
+        assert!(left.iter().flatten().all(|name| !name.contains("wipe")), "{change}: {left:?}");
+        let host = world.host("nuc1");
+        let annotation = &host["metadata"]["annotations"]["tinbox.dev/wipe-workflow"];
+        assert_eq!(*annotation, Value::Null, "{change}");
+        let is_released = ["None", "skip"].contains(&change);
+        assert_eq!(world.box_api.names(JOB).len(), usize::from(is_released), "{change}");
+        assert_eq!(world.reasons().contains(&"WipeSkipped".to_owned()), change == "skip");
+    }
+}
+
+#[tokio::test]
+async fn a_power_cycle_that_runs_ends_before_the_erase_and_the_power_off() {
+    let world = World::paired();
+    world.hardware("nuc1", bmc());
+    world.provision("worker").await;
+    let metadata = json!({ "name": "nuc1-remediation-x-1", "namespace": "default" });
+    let tasks = json!([{ "powerAction": "off" }, { "powerAction": "on" }]);
+    let spec = json!({ "machineRef": { "name": "bmc1", "namespace": "default" }, "tasks": tasks });
+    world.box_api.put(JOB, json!({ "metadata": metadata, "spec": spec }));
+    let key = ObjectKey::new("default", "worker");
+    world.management.delete(TINKERBELL_MACHINE, &key).await.unwrap();
+    for _ in 0..3 {
+        world.reconciler().reconcile(&key).await.unwrap();
+    }
+    assert_eq!(world.box_api.names(JOB), ["nuc1-remediation-x-1"]);
 }
