@@ -101,7 +101,7 @@ fn each_clusterctl_reads_the_release_of_the_box() {
         assert!(listed.contains("tinbox") && listed.contains(HOST), "{version}: {listed}");
         let all = read(&["generate", "provider", "--infrastructure", "tinbox:v0.1.0"]);
         let kinds = all.matches("kind: CustomResourceDefinition").count();
-        assert!(kinds == 4 && !all.contains("kind: Deployment"), "{version}: {all}");
+        assert!(kinds == 6 && !all.contains("kind: Deployment"), "{version}: {all}");
         assert!(all.contains("name: tinbox-system"), "{version}: {all}");
         let cluster = [
             &["generate", "cluster", "demo", "--target-namespace", "default"][..],
