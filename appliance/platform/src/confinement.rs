@@ -49,6 +49,7 @@ pub fn enter(limits: &Limits) -> Vec<Error> {
     let mut refused = Vec::new();
     let mut attempt = |result: Result<(), Error>| refused.extend(result.err());
     attempt(no_dumps());
+    attempt(all_files());
     attempt(keep(limits.capabilities));
     attempt(thread::set_no_new_privs(true).map_err(Error::io("disable new privileges")));
     attempt(landlock::enter(limits).map(|version| {
@@ -65,6 +66,14 @@ fn no_dumps() -> Result<(), Error> {
         .map_err(Error::io("hide the memory from other processes"))?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Core, none).map_err(Error::io("disable core dumps"))
+}
+
+/// Raises the limit of open files from the default, 1024, to the maximum of the process. Each
+/// forwarded connection needs two files.
+fn all_files() -> Result<(), Error> {
+    let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);
+    let limit = Rlimit { current: maximum, maximum };
+    rustix::process::setrlimit(Resource::Nofile, limit).map_err(Error::io("raise the open files"))
 }
 
 fn keep(wanted: CapabilitySet) -> Result<(), Error> {

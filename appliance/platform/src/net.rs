@@ -23,7 +23,7 @@ pub use interface_state::{InterfaceState, look};
 pub use lease::{ConfiguredInterface, assign, configure, keep};
 pub use link::{Link, links, loopback_up};
 pub use link_local::{leave as leave_link_local, stand_in};
-pub use virtual_address::{Claim, VirtualAddress};
+pub use virtual_address::{Claim, Confirmation, VirtualAddress};
 
 /// Maximum length of an interface name in bytes (IFNAMSIZ without the terminating zero).
 pub const NAME_MAX: usize = 15;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::{Limits, State, enter};
@@ -46,8 +47,12 @@ fn a_confined_process_is_refused_what_it_gave_up() {
         let test = "a_confined_process_is_refused_what_it_gave_up";
         return in_own_process(test, &[(FOLDER, folder.path())]);
     };
+    let mut files = getrlimit(Resource::Nofile);
+    files.current = Some(256);
+    setrlimit(Resource::Nofile, files).unwrap();
     let refused = enter(&limits(&folder, Vec::new()));
     assert!(refused.is_empty(), "{refused:?}");
+    assert_eq!(getrlimit(Resource::Nofile).current, files.maximum);
     let denied = io::ErrorKind::PermissionDenied;
     // Later threads are restricted too. The C library starts them without clone3.
     std::thread::spawn(move || {

@@ -67,7 +67,8 @@ async fn until(limit: Duration, look: impl Fn() -> Vec<Link>) -> Vec<Link> {
     }
 }
 
-fn has_carrier(name: &str) -> bool {
+/// Returns true if the interface has a carrier.
+pub(super) fn has_carrier(name: &str) -> bool {
     read(&Path::new("/sys/class/net").join(name).join("carrier")).as_deref() == Some("1")
 }
 

@@ -23,6 +23,8 @@ const SERVER_FIRST: Duration = Duration::from_secs(10);
 /// PROBE_MAX).
 const PROBES: u32 = 3;
 const PROBE_EVERY: Duration = Duration::from_millis(1500);
+/// Wait for the response to the probe of an address that this machine uses.
+const CONFLICT_WAIT: Duration = Duration::from_secs(1);
 /// Wait after the last probe (ANNOUNCE_WAIT).
 const LISTEN: Duration = Duration::from_secs(2);
 /// Number of announcements and interval between them (ANNOUNCE_NUM, ANNOUNCE_INTERVAL).
@@ -134,6 +136,19 @@ impl ArpSocket {
             }
         }
         Ok(None)
+    }
+
+    /// Probes an address that this machine uses. Returns another machine that answers for the
+    /// address. A probe of another machine is not an answer. `own` has the MACs of this machine.
+    pub(super) async fn other_user(
+        &mut self,
+        address: Ipv4Addr,
+        own: &[MacAddr],
+    ) -> Result<Option<MacAddr>, Error> {
+        self.send(ArpMessage::probe(self.mac, address)).await?;
+        let uses =
+            |message: &ArpMessage, mac| message.takes(address, mac) && !own.contains(&message.mac);
+        self.hears(Instant::now() + CONFLICT_WAIT, uses).await
     }
 
     /// Announces the address and defends it once. Returns after a second conflict within

@@ -26,6 +26,25 @@ pub enum Claim {
     InUse(MacAddr),
 }
 
+/// State of an address that the box took earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// The interface has the address, and no other machine answers for the address.
+    Held,
+    /// The interface lost the address.
+    Gone,
+    /// The interface has no carrier.
+    NoCarrier,
+    /// Another machine answers for the address.
+    Conflict {
+        /// MAC of the other machine in its ARP reply.
+        mac: MacAddr,
+        /// True if the other machine has the lower MAC. Of two boxes, the one with the lower MAC
+        /// keeps the address, so that exactly one gives the address back.
+        must_yield: bool,
+    },
+}
+
 /// Virtual address on an interface.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VirtualAddress {
@@ -64,9 +83,16 @@ impl VirtualAddress {
     /// is only announced.
     ///
     /// # Errors
-    /// The interface does not exist, ARP cannot be sent, or the kernel refuses the address.
+    /// The interface does not exist or has no carrier, ARP cannot be sent, or the kernel refuses
+    /// the address.
     pub async fn take(&self) -> Result<Claim, Error> {
         let link = self.link()?;
+        // A probe without a carrier gets no response, so each address would look unused.
+        if !link::has_carrier(&link.name) {
+            return Err(Error::NoAddress {
+                reason: format!("network interface {} has no carrier", link.name),
+            });
+        }
         let mut wire = ArpSocket::open(&link)?;
         if !Self::all().await?.contains(self) {
             if let Some(mac) = wire.holder(self.address).await? {
@@ -78,6 +104,37 @@ impl VirtualAddress {
         }
         wire.announce(self.address).await?;
         Ok(Claim::Held)
+    }
+
+    /// Checks an address that was taken: the carrier, the address of the interface, and by one ARP
+    /// probe of a second that no other machine answers. Then announces the address again if
+    /// `announce` is set (RFC 5227 section 2.3 requires two announcements), or after a conflict
+    /// that the box wins.
+    ///
+    /// # Errors
+    /// The kernel does not list the addresses, or ARP cannot be sent.
+    pub async fn confirm(&self, announce: bool) -> Result<Confirmation, Error> {
+        let Ok(link) = self.link() else { return Ok(Confirmation::Gone) };
+        if !link::has_carrier(&link.name) {
+            return Ok(Confirmation::NoCarrier);
+        }
+        if !Self::all().await?.contains(self) {
+            return Ok(Confirmation::Gone);
+        }
+        // The kernel answers on each interface of the same network for all addresses of the box.
+        let own: Vec<MacAddr> = link::links().into_iter().map(|link| link.mac).collect();
+        let mut wire = ArpSocket::open(&link)?;
+        let other = wire.other_user(self.address, &own).await?;
+        let confirmation = other.map_or(Confirmation::Held, |mac| Confirmation::Conflict {
+            mac,
+            must_yield: mac < link.mac,
+        });
+        let must_yield = matches!(confirmation, Confirmation::Conflict { must_yield: true, .. });
+        // The neighbors may have learned the MAC of the other machine.
+        if !must_yield && (announce || confirmation != Confirmation::Held) {
+            wire.announce(self.address).await?;
+        }
+        Ok(confirmation)
     }
 
     /// Removes the address from its interface. Succeeds if the interface no longer exists.
