@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_edge::Connections;
-use platform::net::{Claim, VirtualAddress};
+use platform::net::{Claim, Confirmation, VirtualAddress};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::backends::Health;
@@ -22,11 +22,21 @@ use crate::state::State;
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Wait before the next attempt to take an address that another machine has.
 const RETRY: Duration = Duration::from_secs(15);
-/// Interval at which the endpoint confirms that the interface still has the address. Other programs
-/// may remove addresses, such as a DHCP client.
+/// Interval at which the endpoint confirms that the interface still has the address and a carrier,
+/// and that no other machine answers for the address. Other programs may remove addresses, such as
+/// a DHCP client.
 const CONFIRM: Duration = Duration::from_secs(10);
+/// Wait between the first and the second announcement (RFC 5227 section 1.1, ANNOUNCE_INTERVAL).
+/// The first confirmation makes the second announcement.
+const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
+/// Number of conflicts in sequence after which the box gives the address back to a machine that
+/// must yield: that machine is not a box.
+const CONFLICTS_MAX: u32 = 3;
 /// Wait after an error of `accept`, such as too many open files.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
+
+/// Result of the check of a machine; `None` if the health is unknown.
+type Checked = (SocketAddrV4, Option<Health>);
 
 /// Parts that all endpoints share.
 #[derive(Clone)]
@@ -58,15 +68,20 @@ impl Endpoint {
     pub async fn run(mut self, stop: CancellationToken) {
         let stopped = stop.clone();
         stopped.run_until_cancelled(self.hold()).await;
+        self.give_back().await;
+        tracing::info!(address = %self.at.address, interface = self.at.interface, "endpoint ended");
+    }
+
+    async fn give_back(&self) {
         if let Err(error) = self.shared.host.give_back(&self.at).await {
             // The address may already be gone with the link.
             let (address, reason) = (self.at.address, stdx::chain(&error));
             tracing::debug!(%address, reason, "not removed");
         }
-        tracing::info!(address = %self.at.address, interface = self.at.interface, "endpoint ended");
     }
 
-    /// Takes the address and forwards, again after each failure.
+    /// Takes the address and forwards, again after each failure. A failure is reported after the
+    /// address was given back.
     async fn hold(&mut self) {
         loop {
             let next = match self.shared.host.take(&self.at).await {
@@ -74,8 +89,7 @@ impl Endpoint {
                     Ok(listener) => {
                         let (address, interface) = (self.at.address, &self.at.interface);
                         tracing::info!(%address, port = self.port, interface, "endpoint forwards");
-                        self.serve(listener).await;
-                        State::Probing
+                        self.serve(listener).await
                     }
                     Err(error) => State::Failed(format!(
                         "cannot listen on {}: {error}; another program of the box may use the port",
@@ -86,6 +100,9 @@ impl Endpoint {
                 Err(error) => State::Failed(stdx::chain(&error)),
             };
             let is_retry = next != State::Probing;
+            if is_retry {
+                self.give_back().await;
+            }
             self.show(next);
             if is_retry {
                 sleep(RETRY).await;
@@ -93,20 +110,22 @@ impl Endpoint {
         }
     }
 
-    /// Forwards connections until the address is gone.
-    async fn serve(&mut self, listener: TcpListener) {
+    /// Forwards connections until the box loses the address or must give the address back. Returns
+    /// the next state.
+    async fn serve(&mut self, listener: TcpListener) -> State {
         let backends = SharedBackends::default();
         backends.lock().set(&self.machines.borrow_and_update());
         let (mut checks, mut open) = (JoinSet::new(), JoinSet::new());
         // The first connection would find no machine with a known health.
         self.check(&backends, &mut checks);
-        for (address, health) in checks.join_all().await {
-            backends.lock().checked(address, health);
+        for checked in checks.join_all().await {
+            record(&backends, checked);
         }
         let mut checks = JoinSet::new();
         let mut due = interval(CHECK_INTERVAL);
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut confirm = interval(CONFIRM);
+        let (mut confirmations, mut unannounced, mut conflicts) = (JoinSet::new(), true, 0);
+        let mut confirm = interval_at(Instant::now() + ANNOUNCE_INTERVAL, CONFIRM);
         confirm.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.show_backends(&backends);
@@ -123,16 +142,21 @@ impl Endpoint {
                 },
                 Some(ended) = open.join_next() => drop(finished(ended)),
                 Some(checked) = checks.join_next() => {
-                    if let Some((address, health)) = finished(checked) {
-                        backends.lock().checked(address, health);
+                    if let Some(checked) = finished(checked) {
+                        record(&backends, checked);
                     }
                 }
                 // A check takes up to four seconds; the next one begins after it.
                 _ = due.tick(), if checks.is_empty() => self.check(&backends, &mut checks),
-                _ = confirm.tick() => {
-                    if !self.is_held().await {
-                        tracing::warn!(address = %self.at.address, "the address is gone");
-                        return;
+                _ = confirm.tick(), if confirmations.is_empty() => {
+                    let (host, at) = (Arc::clone(&self.shared.host), self.at.clone());
+                    confirmations.spawn(async move { host.confirm(&at, unannounced).await });
+                }
+                Some(confirmed) = confirmations.join_next() => {
+                    let Some(confirmed) = finished(confirmed) else { continue };
+                    unannounced = unannounced && confirmed.is_err();
+                    if let Some(next) = self.after(confirmed, &mut conflicts) {
+                        return next;
                     }
                 }
                 Ok(()) = self.machines.changed() => {
@@ -143,16 +167,45 @@ impl Endpoint {
         }
     }
 
-    fn check(&self, backends: &SharedBackends, checks: &mut JoinSet<(SocketAddrV4, Health)>) {
+    fn check(&self, backends: &SharedBackends, checks: &mut JoinSet<Checked>) {
         for address in backends.lock().addresses() {
             let prober = self.shared.prober.clone();
             checks.spawn(async move { (address, prober.check(address).await) });
         }
     }
 
-    /// Returns false if the interface has lost the address, and true if the addresses are unknown.
-    async fn is_held(&self) -> bool {
-        self.shared.host.all().await.map_or(true, |all| all.contains(&self.at))
+    /// Returns the state after a confirmation that ends the forwarding. `None` while the box keeps
+    /// the address. `conflicts` counts the conflicts in sequence.
+    fn after(
+        &self,
+        confirmed: Result<Confirmation, platform::Error>,
+        conflicts: &mut u32,
+    ) -> Option<State> {
+        let address = self.at.address;
+        match confirmed {
+            Ok(Confirmation::Held) => {
+                *conflicts = 0;
+                None
+            }
+            Ok(Confirmation::Gone) => {
+                tracing::warn!(%address, "the address is gone");
+                Some(State::Probing)
+            }
+            // Another machine may take the address until the carrier returns.
+            Ok(Confirmation::NoCarrier) => {
+                let interface = &self.at.interface;
+                Some(State::Failed(format!("network interface {interface} has no carrier")))
+            }
+            Ok(Confirmation::Conflict { mac, must_yield }) => {
+                *conflicts += 1;
+                tracing::warn!(%address, %mac, must_yield, "another machine answers");
+                (must_yield || *conflicts >= CONFLICTS_MAX).then_some(State::InUse(mac))
+            }
+            Err(error) => {
+                tracing::warn!(%address, reason = stdx::chain(&error), "cannot confirm");
+                None
+            }
+        }
     }
 
     fn show_backends(&self, backends: &SharedBackends) {
@@ -173,6 +226,12 @@ impl Endpoint {
 
     fn socket(&self) -> SocketAddrV4 {
         SocketAddrV4::new(self.at.address, self.port)
+    }
+}
+
+fn record(backends: &SharedBackends, (address, health): Checked) {
+    if let Some(health) = health {
+        backends.lock().checked(address, health);
     }
 }
 

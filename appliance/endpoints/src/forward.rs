@@ -1,7 +1,7 @@
 //! Listener of an endpoint, and the forwarding of its connections.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use crate::backends::{Backends, Health};
+use crate::backends::Backends;
 
 /// Maximum connections of all endpoints together, and of one client. Kubernetes clients use one or
-/// two connections each.
-const LIMITS: Limits = Limits { total: 2048, each: 256 };
+/// two connections each. A connection needs two of the open files of the process, at least 4096.
+const LIMITS: Limits = Limits { total: 512, each: 64 };
 /// Bytes of the buffer for one direction of a connection.
 const BUFFER: usize = 8 << 10;
 /// Connections that the kernel holds until they are accepted.
@@ -70,14 +70,21 @@ impl Drop for Forwarded {
     }
 }
 
-/// Forwards the connection of a client to a healthy machine until both sides are closed. A machine
-/// that refuses the connection is skipped. Without a healthy machine, the connection is closed.
-pub async fn forward(mut client: TcpStream, backends: SharedBackends, connections: Connections) {
+/// Forwards the connection of a client to a healthy machine until both sides are closed, or another
+/// connection needs its place.
+pub async fn forward(client: TcpStream, backends: SharedBackends, connections: Connections) {
     let Ok(peer) = client.peer_addr() else { return };
     let Some(place) = connections.enter(peer.ip()) else {
         tracing::debug!(client = %peer, "too many connections");
         return;
     };
+    place.ended().run_until_cancelled(relay(client, peer, backends)).await;
+}
+
+/// Connects to a healthy machine, and forwards. A machine that refuses the connection is skipped,
+/// and its health stays: only checks decide about it. Without a healthy machine, the connection is
+/// closed.
+async fn relay(mut client: TcpStream, peer: SocketAddr, backends: SharedBackends) {
     let mut tried = Vec::new();
     let (mut server, session, _forwarded) = loop {
         // A statement of its own: the lock must not be held during the attempt.
@@ -87,24 +94,19 @@ pub async fn forward(mut client: TcpStream, backends: SharedBackends, connection
         let forwarded = Forwarded { address, backends: backends.clone() };
         match timeout(CONNECT_WAIT, TcpStream::connect(address)).await {
             Ok(Ok(server)) => break (server, choice.session, forwarded),
-            Ok(Err(_)) | Err(_) => {
-                backends.lock().checked(address, Health::Down);
-                tried.push(address);
-            }
+            Ok(Err(_)) | Err(_) => tried.push(address),
         }
     };
     if let Err(error) = prepare(&client).and_then(|()| prepare(&server)) {
         tracing::debug!(client = %peer, %error, "cannot prepare a connection");
         return;
     }
-    let ended = place.ended();
     tokio::select! {
         copied = copy_bidirectional_with_sizes(&mut client, &mut server, BUFFER, BUFFER) => {
             if let Err(error) = copied {
                 tracing::trace!(client = %peer, %error, "a connection was interrupted");
             }
         }
-        () = ended.cancelled() => {}
         () = session.cancelled() => {}
     }
 }

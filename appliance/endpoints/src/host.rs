@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use platform::net::{Claim, VirtualAddress};
+use platform::net::{Claim, Confirmation, VirtualAddress};
 
 /// Future of a method of [`AddressHost`]; boxed, so that [`AddressHost`] can be a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, platform::Error>> + Send + 'a>>;
@@ -14,6 +14,12 @@ pub trait AddressHost: Send + Sync + 'static {
     fn all(&self) -> Pending<'_, Vec<VirtualAddress>>;
     /// Takes an address, unless another machine answers for it.
     fn take<'a>(&'a self, address: &'a VirtualAddress) -> Pending<'a, Claim>;
+    /// Checks an address that was taken, and announces it again if `announce` is set.
+    fn confirm<'a>(
+        &'a self,
+        address: &'a VirtualAddress,
+        announce: bool,
+    ) -> Pending<'a, Confirmation>;
     /// Removes an address from its interface; an address that is gone may be an error.
     fn give_back<'a>(&'a self, address: &'a VirtualAddress) -> Pending<'a, ()>;
 }
@@ -28,6 +34,14 @@ impl AddressHost for KernelAddresses {
 
     fn take<'a>(&'a self, address: &'a VirtualAddress) -> Pending<'a, Claim> {
         Box::pin(address.take())
+    }
+
+    fn confirm<'a>(
+        &'a self,
+        address: &'a VirtualAddress,
+        announce: bool,
+    ) -> Pending<'a, Confirmation> {
+        Box::pin(address.confirm(announce))
     }
 
     fn give_back<'a>(&'a self, address: &'a VirtualAddress) -> Pending<'a, ()> {

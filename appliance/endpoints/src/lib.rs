@@ -15,4 +15,4 @@ mod service;
 mod state;
 
 pub use host::{AddressHost, KernelAddresses};
-pub use service::Endpoints;
+pub use service::{Endpoints, give_back_all};

@@ -54,13 +54,16 @@ fn endpoint(
     // The name makes an address unique.
     let network =
         network_of(address, networks).filter(|_| object.metadata.name == object.spec.address)?;
-    // Without this check, the author of an object could reach the box's own services, or connect
-    // endpoints to a loop.
+    // Without this check, the author of an object could reach the box's own services, the router
+    // or other networks, or connect endpoints to a loop.
     let is_machine = |it: &Ipv4Addr| {
-        let inside = networks.iter().flat_map(|it| &it.subnets).any(|subnet| subnet.contains(*it));
-        inside
+        let is_own = networks.iter().any(|network| network.address == *it);
+        let mut subnets = network.subnets.iter();
+        let is_router = subnets.clone().any(|subnet| subnet.gateway == Some(*it));
+        subnets.any(|subnet| subnet.contains(*it))
+            && !is_own
+            && !is_router
             && !virtual_addresses.contains(it)
-            && networks.iter().all(|network| network.address != *it)
     };
     let backends = object.spec.backends.iter().filter_map(|it| it.address.parse().ok());
     let mut backends: Vec<_> = backends

@@ -4,6 +4,7 @@
 //! request. The certificate is not verified, because the box has no CA certificate of the cluster,
 //! and a check reveals and decides nothing else. Clients verify the API server themselves.
 
+use std::io::{Error, ErrorKind};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,25 +49,38 @@ impl Prober {
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
-    /// Checks one machine. Takes at most twice [`STEP_WAIT`].
-    pub async fn check(&self, address: SocketAddrV4) -> Health {
-        let Ok(Ok(stream)) = timeout(STEP_WAIT, TcpStream::connect(address)).await else {
-            return Health::Down;
+    /// Checks one machine. Takes at most twice [`STEP_WAIT`]. `None` if the box itself could not
+    /// make the connection, so that the health is unknown.
+    pub async fn check(&self, address: SocketAddrV4) -> Option<Health> {
+        let stream = match timeout(STEP_WAIT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) if is_local(&error) => {
+                tracing::warn!(%address, %error, "cannot check a machine");
+                return None;
+            }
+            Ok(Err(_)) | Err(_) => return Some(Health::Down),
         };
-        match timeout(STEP_WAIT, self.status_line(stream)).await {
+        Some(match timeout(STEP_WAIT, self.status_line(stream)).await {
             Ok(Ok(line)) => health_of(&line),
             Ok(Err(_)) | Err(_) => Health::Listening,
-        }
+        })
     }
 
-    async fn status_line(&self, stream: TcpStream) -> std::io::Result<[u8; STATUS_LINE]> {
-        let name = ServerName::try_from(NAME).map_err(std::io::Error::other)?;
+    async fn status_line(&self, stream: TcpStream) -> Result<[u8; STATUS_LINE], Error> {
+        let name = ServerName::try_from(NAME).map_err(Error::other)?;
         let mut stream = self.0.connect(name, stream).await?;
         stream.write_all(REQUEST).await?;
         let mut line = [0; STATUS_LINE];
         stream.read_exact(&mut line).await?;
         Ok(line)
     }
+}
+
+/// Returns true for an error of the box itself, such as `EMFILE` or `ENETUNREACH`. Only a refused
+/// or timed out connection and an unreachable host show the health of the machine.
+fn is_local(error: &Error) -> bool {
+    use ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, TimedOut};
+    ![ConnectionRefused, ConnectionReset, HostUnreachable, TimedOut].contains(&error.kind())
 }
 
 /// Returns the health for the start of a response. 401 and 403 come from an API server that
@@ -123,7 +137,28 @@ impl ServerCertVerifier for Unverified {
 
 #[cfg(test)]
 mod tests {
-    use super::{Health, health_of};
+    use std::io::Error;
+
+    use super::{Health, health_of, is_local};
+
+    #[test]
+    fn an_error_of_the_box_is_not_the_health_of_a_machine() {
+        // Error numbers of Linux (errno(3)).
+        for (name, number, expected) in [
+            ("ECONNREFUSED", 111, false),
+            ("ETIMEDOUT", 110, false),
+            ("EHOSTUNREACH", 113, false),
+            ("ECONNRESET", 104, false),
+            ("EMFILE", 24, true),
+            ("ENFILE", 23, true),
+            ("ENETUNREACH", 101, true),
+            ("EADDRNOTAVAIL", 99, true),
+            ("ENOBUFS", 105, true),
+        ] {
+            let error = Error::from_raw_os_error(number);
+            assert_eq!(is_local(&error), expected, "{name}");
+        }
+    }
 
     #[test]
     fn only_a_successful_or_refused_request_is_ready() {

@@ -11,6 +11,7 @@ use api::network::control_plane_endpoint::{
 use api::network::{NETWORK, Network, NetworkPlan};
 use objects::{ObjectError, Objects, read, write_status};
 use platform::net::VirtualAddress;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
@@ -95,16 +96,15 @@ impl Endpoints {
     async fn look(&self, tasks: &mut Tasks) -> Result<(), ObjectError> {
         let objects = self.objects.list(CONTROL_PLANE_ENDPOINT, None).await?;
         let networks = self.objects.list(NETWORK, None).await?;
-        let objects: Vec<ControlPlaneEndpoint> =
-            objects.into_iter().map(read).collect::<Result<_, _>>()?;
+        let (objects, unreadable) = readable(objects);
         let networks = networks.into_iter().filter_map(|it| read::<Network>(it).ok());
         let networks: Vec<NetworkPlan> =
             networks.filter_map(|network| network.spec.plan().ok()).collect();
         let planned = plan(&objects, &networks);
         if !tasks.is_swept {
-            tasks.sweep(&planned).await;
+            tasks.is_swept = sweep(tasks.shared.host.as_ref(), &planned, &unreadable).await;
         }
-        tasks.apply(&planned);
+        tasks.apply(&planned, &unreadable);
         for object in &objects {
             let name = &object.metadata.name;
             let state = match (planned.get(name), tasks.running.get(name)) {
@@ -151,25 +151,53 @@ fn is_due(
     old != new && (is_urgent || since.is_none_or(|since| since >= STATUS_INTERVAL))
 }
 
-impl Tasks {
-    /// Removes the addresses of an earlier process that no object has any more.
-    async fn sweep(&mut self, planned: &BTreeMap<String, Result<Planned, State>>) {
-        let held = match self.shared.host.all().await {
-            Ok(held) => held,
+/// Returns the readable endpoints, and the names of the others, which keep their addresses.
+fn readable(objects: Vec<Value>) -> (Vec<ControlPlaneEndpoint>, BTreeSet<String>) {
+    let (mut endpoints, mut unreadable) = (Vec::new(), BTreeSet::new());
+    for object in objects {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        match read(object) {
+            Ok(endpoint) => endpoints.push(endpoint),
             Err(error) => {
-                tracing::warn!(reason = %stdx::chain(&error), "cannot list virtual addresses");
-                return;
-            }
-        };
-        self.is_swept = true;
-        for address in stale(held, planned) {
-            tracing::info!(address = %address.address, "removing an old virtual address");
-            if let Err(error) = self.shared.host.give_back(&address).await {
-                tracing::warn!(reason = %stdx::chain(&error), "cannot remove an address");
+                tracing::warn!(endpoint = name, %error, "the object is not readable");
+                unreadable.insert(name);
             }
         }
     }
+    (endpoints, unreadable)
+}
 
+/// Gives back all virtual addresses of an earlier process, for a box that does not start the
+/// service, such as in safe mode.
+pub async fn give_back_all(host: &dyn AddressHost) {
+    sweep(host, &BTreeMap::new(), &BTreeSet::new()).await;
+}
+
+/// Removes the addresses of an earlier process that no object has any more. Returns false if the
+/// addresses are unknown.
+async fn sweep(
+    host: &dyn AddressHost,
+    planned: &BTreeMap<String, Result<Planned, State>>,
+    unreadable: &BTreeSet<String>,
+) -> bool {
+    let held = match host.all().await {
+        Ok(held) => held,
+        Err(error) => {
+            tracing::warn!(reason = %stdx::chain(&error), "cannot list virtual addresses");
+            return false;
+        }
+    };
+    let is_old = |it: &VirtualAddress| !unreadable.contains(&it.address.to_string());
+    for address in stale(held, planned).into_iter().filter(is_old) {
+        tracing::info!(address = %address.address, "removing an old virtual address");
+        if let Err(error) = host.give_back(&address).await {
+            tracing::warn!(reason = %stdx::chain(&error), "cannot remove an address");
+        }
+    }
+    true
+}
+
+impl Tasks {
     /// Records the end of a task, and passes on its panic.
     fn ended(&mut self, ended: Result<String, JoinError>) {
         match ended {
@@ -180,13 +208,19 @@ impl Tasks {
     }
 
     /// Stops the tasks that are not planned, starts the missing ones, and passes on the machines.
-    fn apply(&mut self, planned: &BTreeMap<String, Result<Planned, State>>) {
+    /// The tasks of unreadable objects continue.
+    fn apply(
+        &mut self,
+        planned: &BTreeMap<String, Result<Planned, State>>,
+        unreadable: &BTreeSet<String>,
+    ) {
         while let Some(ended) = self.tasks.try_join_next() {
             self.ended(ended);
         }
         self.running.retain(|name, running| {
             let wanted = planned.get(name).and_then(|it| it.as_ref().ok());
-            let stays = wanted.is_some_and(|it| it.at == running.at && it.port == running.port);
+            let is_same = |it: &Planned| it.at == running.at && it.port == running.port;
+            let stays = unreadable.contains(name) || wanted.is_some_and(is_same);
             if !stays {
                 running.stop.cancel();
                 self.ending.insert(name.clone());

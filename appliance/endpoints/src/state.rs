@@ -41,7 +41,7 @@ impl State {
             }
             Self::InUse(mac) => (
                 "AddressInUse",
-                format!("the machine {mac} answers for {address}, so the box does not take it"),
+                format!("the machine {mac} answers for {address}, so the box does not use it"),
             ),
             Self::Failed(why) => ("AddressFailed", why.clone()),
             Self::Forwarding { total: 0, .. } => {

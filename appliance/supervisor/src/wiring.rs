@@ -273,9 +273,10 @@ impl Wiring {
     }
 
     /// Runs DHCP on every network as its Network object specifies, and provides the control-plane
-    /// endpoints. Does neither in safe mode.
+    /// endpoints. Does neither in safe mode, and gives back the addresses of an earlier process.
     async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
         if self.safe.mode.is_some() {
+            endpoints::give_back_all(&endpoints::KernelAddresses).await;
             return Ok(());
         }
         let networks = Networks {

@@ -5,9 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use platform::net::{Claim, VirtualAddress};
+use http_edge::{Connections, Limits};
+use platform::net::{Claim, Confirmation, VirtualAddress};
 use rustls::ServerConfig;
 use rustls_pki_types::PrivateKeyDer;
+use socket2::{Domain, Socket, Type};
 use stdx::MacAddr;
 use stdx::testing::Wait;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -30,6 +32,10 @@ pub struct FakeHost {
     pub held: Mutex<Vec<VirtualAddress>>,
     /// Another machine that answers for every address.
     pub holder: Mutex<Option<MacAddr>>,
+    /// Result of each confirmation; `None` for the one of a host without other machines.
+    pub confirmation: Mutex<Option<Confirmation>>,
+    /// Number of announcements after those of `take`.
+    pub announced: Mutex<usize>,
 }
 
 impl AddressHost for FakeHost {
@@ -44,6 +50,19 @@ impl AddressHost for FakeHost {
             }
             self.held.lock().unwrap().push(address.clone());
             Ok(Claim::Held)
+        })
+    }
+
+    fn confirm<'a>(
+        &'a self,
+        address: &'a VirtualAddress,
+        announce: bool,
+    ) -> Pending<'a, Confirmation> {
+        Box::pin(async move {
+            *self.announced.lock().unwrap() += usize::from(announce);
+            let is_held = self.held.lock().unwrap().contains(address);
+            let found = if is_held { Confirmation::Held } else { Confirmation::Gone };
+            Ok(self.confirmation.lock().unwrap().unwrap_or(found))
         })
     }
 
@@ -90,24 +109,26 @@ struct Site {
     task: JoinHandle<()>,
 }
 
+/// Returns an endpoint of 127.77.0.1 without machines that does not run.
+fn idle(host: Arc<FakeHost>) -> Endpoint {
+    let at = VirtualAddress { interface: "lo".to_owned(), address: Ipv4Addr::new(127, 77, 0, 1) };
+    let shared =
+        Shared { host, prober: Prober::new().unwrap(), connections: forward::connections() };
+    let (machines, state) = (watch::channel(Vec::new()).1, watch::channel(State::Probing).0);
+    Endpoint { shared, at, port: 1, machines, state }
+}
+
 async fn site(last: u8, machines: &[&Machine], holder: Option<MacAddr>) -> Site {
     let ip = Ipv4Addr::new(127, 77, 0, last);
     // The port is free on this address, which only this test uses.
     let port = TcpListener::bind((ip, 0)).await.unwrap().local_addr().unwrap().port();
     let host = Arc::new(FakeHost { holder: Mutex::new(holder), ..FakeHost::default() });
     let (machines, received) = watch::channel(machines.iter().map(|it| it.address).collect());
-    let (shown, state) = watch::channel(State::Probing);
-    let endpoint = Endpoint {
-        shared: Shared {
-            host: host.clone(),
-            prober: Prober::new().unwrap(),
-            connections: forward::connections(),
-        },
-        at: VirtualAddress { interface: "lo".to_owned(), address: ip },
-        port,
-        machines: received,
-        state: shown,
-    };
+    let mut endpoint = idle(host.clone());
+    endpoint.at.address = ip;
+    endpoint.port = port;
+    endpoint.machines = received;
+    let state = endpoint.state.subscribe();
     let stop = CancellationToken::new();
     let task = tokio::spawn(endpoint.run(stop.clone()));
     Site { address: SocketAddrV4::new(ip, port), host, machines, state, stop, task }
@@ -186,6 +207,110 @@ async fn an_address_of_another_machine_is_never_taken() {
 }
 
 #[tokio::test]
+async fn an_address_is_given_back_after_a_conflict_and_without_a_carrier() {
+    let one = machine("one").await;
+    let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+    let conflict = Confirmation::Conflict { mac, must_yield: true };
+    for (last, confirmation) in [(4, conflict), (5, Confirmation::NoCarrier)] {
+        let mut site = site(last, &[&one], None).await;
+        *site.host.confirmation.lock().unwrap() = Some(confirmation);
+        site.until(|it| matches!(it, State::InUse(_) | State::Failed(_))).await;
+        let is_conflict = *site.state.borrow() == State::InUse(mac);
+        assert_eq!(is_conflict, last == 4);
+        assert!(site.host.held.lock().unwrap().is_empty());
+        TcpStream::connect(site.address).await.unwrap_err();
+        site.stop.cancel();
+        site.task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn only_a_machine_that_never_yields_gets_the_address_of_the_lower_mac() {
+    let one = machine("one").await;
+    let site = site(6, &[&one], None).await;
+    let mac = MacAddr([2, 0, 0, 0, 0, 9]);
+    let (endpoint, mut conflicts) = (idle(site.host.clone()), 0);
+    let mut after = |confirmation| endpoint.after(Ok(confirmation), &mut conflicts);
+    let conflict = Confirmation::Conflict { mac, must_yield: false };
+    assert_eq!((after(conflict), after(conflict)), (None, None));
+    assert_eq!(after(Confirmation::Held), None);
+    assert_eq!((after(conflict), after(conflict)), (None, None));
+    assert_eq!(after(conflict), Some(State::InUse(mac)));
+    assert_eq!(after(Confirmation::Gone), Some(State::Probing));
+}
+
+#[tokio::test]
+async fn an_address_is_announced_twice() {
+    let mut site = site(7, &[], None).await;
+    site.until_healthy(0).await;
+    let wait = Wait::new("the second announcement");
+    while *site.host.announced.lock().unwrap() == 0 {
+        tokio::time::sleep(wait.pause()).await;
+    }
+    assert_eq!(site.host.held.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_address_without_a_listener_is_given_back() {
+    let other = TcpListener::bind((Ipv4Addr::new(127, 77, 0, 8), 0)).await.unwrap();
+    let SocketAddr::V4(address) = other.local_addr().unwrap() else { unreachable!() };
+    let host = Arc::new(FakeHost::default());
+    let mut endpoint = idle(host.clone());
+    endpoint.at.address = *address.ip();
+    endpoint.port = address.port();
+    let mut state = endpoint.state.subscribe();
+    let task = tokio::spawn(endpoint.run(CancellationToken::new()));
+    let failed = state.wait_for(|it| matches!(it, State::Failed(_)));
+    tokio::time::timeout(stdx::testing::PATIENCE, failed).await.unwrap().unwrap();
+    assert!(host.held.lock().unwrap().is_empty());
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_failed_connection_of_a_client_is_not_a_failed_check() {
+    let gone = machine("gone").await;
+    gone.task.abort();
+    let _ = gone.task.await;
+    let backends = forward::SharedBackends::default();
+    backends.lock().set(&[gone.address]);
+    backends.lock().checked(gone.address, Health::Ready);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    for _ in 0..3 {
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        forward::forward(server, backends.clone(), forward::connections()).await;
+        drop(client);
+    }
+    assert_eq!(backends.lock().healthy(), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_loses_its_place_ends_during_an_attempt() {
+    // The kernel drops further attempts, so each lasts for two seconds, and all together longer
+    // than the test waits.
+    let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    full.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into()).unwrap();
+    full.listen(0).unwrap();
+    let port = full.local_addr().unwrap().as_socket().unwrap().port();
+    let _only = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    let address = |last| SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, last), port);
+    let machines: Vec<_> = (1..=100).map(address).collect();
+    let backends = forward::SharedBackends::default();
+    backends.lock().set(&machines);
+    machines.iter().for_each(|it| backends.lock().checked(*it, Health::Ready));
+    let connections = Connections::new(Limits { total: 1, each: 1 });
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (server, _) = listener.accept().await.unwrap();
+    let task = tokio::spawn(forward::forward(server, backends, connections.clone()));
+    let wait = Wait::new("the end of the connection");
+    while !task.is_finished() {
+        drop(connections.enter(Ipv4Addr::LOCALHOST.into()));
+        tokio::time::sleep(wait.pause()).await;
+    }
+}
+
+#[tokio::test]
 async fn the_api_of_the_box_may_have_the_same_port_on_all_addresses() {
     let all = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.unwrap();
     let port = all.local_addr().unwrap().port();
@@ -236,16 +361,16 @@ async fn the_readiness_of_an_api_server_is_its_health() {
         ("HTTP/1.1 500 Internal Server Error\r\n\r\n[-]etcd failed", Health::Listening),
         ("HTTP", Health::Listening),
     ] {
-        assert_eq!(prober.check(https(response).await).await, expected, "{response}");
+        assert_eq!(prober.check(https(response).await).await, Some(expected), "{response}");
     }
     let plain = machine("plain").await;
-    assert_eq!(prober.check(plain.address).await, Health::Listening);
+    assert_eq!(prober.check(plain.address).await, Some(Health::Listening));
     plain.task.abort();
     let _ = plain.task.await;
-    assert_eq!(prober.check(plain.address).await, Health::Down);
+    assert_eq!(prober.check(plain.address).await, Some(Health::Down));
     // A machine that accepts and stays silent is not ready, and does not block the checks.
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let SocketAddr::V4(address) = silent.local_addr().unwrap() else { unreachable!() };
     let checked = tokio::time::timeout(Duration::from_secs(60), prober.check(address)).await;
-    assert_eq!(checked.unwrap(), Health::Listening);
+    assert_eq!(checked.unwrap(), Some(Health::Listening));
 }

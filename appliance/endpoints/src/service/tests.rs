@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use stdx::testing::Wait;
 use tokio_util::sync::CancellationToken;
 
-use super::{Endpoints, is_due};
+use super::{Endpoints, give_back_all, is_due};
 use crate::endpoint::tests::FakeHost;
 
 const ADDRESS: &str = "127.78.0.200";
@@ -92,6 +92,34 @@ async fn the_addresses_of_the_host_follow_the_objects() {
     world.shutdown.cancel();
     world.task.await.unwrap().unwrap();
     assert!(world.host.held.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_unreadable_object_keeps_its_address_and_does_not_stop_others() {
+    let (unreadable, other) = ("127.78.0.198", "127.78.0.199");
+    let world = world(&[unreadable, other]);
+    let mut object = endpoint(46443);
+    object["metadata"]["name"] = json!(unreadable);
+    object["spec"]["port"] = json!("x");
+    world.objects.put(CONTROL_PLANE_ENDPOINT, object);
+    world
+        .until("the other endpoint", |it, held| {
+            let mut held: Vec<_> = held.iter().map(|it| it.address.to_string()).collect();
+            held.sort();
+            it["status"]["held"] == true && held == [unreadable, ADDRESS]
+        })
+        .await;
+    world.shutdown.cancel();
+    world.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_box_without_the_service_gives_back_all_addresses() {
+    let host = FakeHost::default();
+    let at = VirtualAddress { interface: "eth1".to_owned(), address: ADDRESS.parse().unwrap() };
+    host.held.lock().unwrap().push(at);
+    give_back_all(&host).await;
+    assert!(host.held.lock().unwrap().is_empty());
 }
 
 #[test]
