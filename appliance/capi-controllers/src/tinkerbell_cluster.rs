@@ -6,6 +6,7 @@
 //! the control plane any more: `clusterctl move` deletes a cluster that continues to run.
 //! TinkerbellMachines release their Hardware themselves.
 
+mod backends;
 mod decide;
 mod domains;
 mod endpoint;

@@ -66,6 +66,9 @@ pub struct Backend {
     /// Hardware of the machine; `None` for a machine of another box.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<ObjectKey>,
+    /// Name of the TinkerbellMachine; empty in an object of an earlier version.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 /// State of an endpoint.

@@ -17,6 +17,8 @@ use controllers::runtime::Requeue;
 const RECHECK: Duration = Duration::from_secs(5 * 60);
 /// Wait for the Cluster of a TinkerbellCluster in a management cluster.
 const CLUSTER_WAIT: Duration = Duration::from_secs(15);
+/// Wait for another cluster to release the endpoint, as after `clusterctl move`.
+const MOVE_WAIT: Duration = Duration::from_secs(15);
 /// Wait after a write of the endpoint, before the status is written.
 const ENDPOINT_WAIT: Duration = Duration::from_millis(100);
 
@@ -93,12 +95,17 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     update.set_domains();
     match endpoint::check(observed) {
         Ok(endpoint) if endpoint != observed.cluster.spec.control_plane_endpoint => {
-            return set_endpoint(endpoint);
+            set_endpoint(endpoint)
         }
-        Ok(endpoint) => update.provide(&endpoint),
-        Err(error) => update.fail(&error),
+        Ok(endpoint) => {
+            let is_moving = update.provide(&endpoint);
+            update.decision(Requeue::After(if is_moving { MOVE_WAIT } else { RECHECK }))
+        }
+        Err(error) => {
+            update.fail(&error);
+            update.decision(Requeue::After(RECHECK))
+        }
     }
-    update.decision(Requeue::After(RECHECK))
 }
 
 /// Returns the step that writes the endpoint. The next run, with the new generation, writes the
@@ -148,8 +155,9 @@ impl Update<'_> {
         self.status.failure_domains = FailureDomains::new(*contract, domains);
     }
 
-    /// Provides the endpoint if the cluster requests it, and records the result.
-    fn provide(&mut self, endpoint: &Endpoint) {
+    /// Provides the endpoint if the cluster requests it, and records the result. Returns true while
+    /// another cluster has the endpoint.
+    fn provide(&mut self, endpoint: &Endpoint) -> bool {
         let provision = provided::decide(self.observed, endpoint);
         self.endpoints = provision.steps;
         match provision.finding {
@@ -166,6 +174,7 @@ impl Update<'_> {
             None => self.succeed(),
             Some(error) => self.fail(&error),
         }
+        provision.is_moving
     }
 
     fn succeed(&mut self) {

@@ -67,6 +67,17 @@ pub enum ClusterError {
         /// Name of the box.
         box_name: String,
     },
+    /// The box has its own service on the port of the endpoint.
+    #[error("the port {port} of the endpoint {host} is a port of the box itself{}",
+        of_box(.box_name))]
+    BoxPort {
+        /// Host of the endpoint.
+        host: String,
+        /// Port of the endpoint.
+        port: u16,
+        /// Name of the box.
+        box_name: String,
+    },
     /// The box does not have the address of the endpoint, because another machine answers for it,
     /// or because the kernel refused the address.
     #[error("the box cannot take the endpoint: {why}{}", of_box(.box_name))]
@@ -101,6 +112,7 @@ impl ClusterError {
             Self::HardwareAddress { .. }
             | Self::BoxAddress { .. }
             | Self::PoolAddress { .. }
+            | Self::BoxPort { .. }
             | Self::OtherCluster { .. }
             | Self::NotTaken { .. } => "EndpointConflict",
         }
@@ -145,7 +157,14 @@ impl Hint for ClusterError {
                 "set spec.controlPlaneEndpoint.host to an unused address, or switch off the \
                  machine that has it; the box tries again"
             }
-            Self::PoolAddress { .. } | Self::OtherCluster { .. } => {
+            Self::OtherCluster { .. } => {
+                "set spec.controlPlaneEndpoint.host to an unused address, or delete the \
+                 ControlPlaneEndpoint of the box if the other cluster no longer exists"
+            }
+            Self::BoxPort { .. } => {
+                "set spec.controlPlaneEndpoint.port to another port, such as 6443"
+            }
+            Self::PoolAddress { .. } => {
                 "set spec.controlPlaneEndpoint.host to an unused address outside the DHCP pools"
             }
             Self::HardwareAddress { .. } | Self::BoxAddress { .. } => {

@@ -12,7 +12,7 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use objects::{ObjectError, find, read};
 use serde_json::Value;
 
-use super::provided::Provided;
+use super::provided::{self, Provided};
 use super::{TinkerbellClusterReconciler, endpoint, owner};
 use crate::tinkerbell_machine::choice::HardwareRequest;
 
@@ -97,12 +97,29 @@ impl TinkerbellClusterReconciler {
             owner,
         };
         observed.provided = self.provided(&observed).await?;
-        if let Some(address) = address.filter(|_| !observed.was_provisioned()) {
-            let is_provided = observed.provided.has(&address.to_string());
-            observed.is_own_address = !is_provided && self.addresses.has(address);
-            observed.conflicts = self.conflicts(&observed, address).await?;
+        if let Some(address) = address {
+            let (provided, text) = (&observed.provided, address.to_string());
+            let is_requested = provided::is_requested(&observed);
+            // The box has the address of another cluster's endpoint too, and that cluster may
+            // release the endpoint.
+            let is_provided = provided.has(&text) || (is_requested && provided.has_any(&text));
+            let is_checked = is_requested || !observed.was_provisioned();
+            observed.is_own_address = is_checked && !is_provided && self.addresses.has(address);
+            if !observed.was_provisioned() {
+                observed.conflicts = self.conflicts(&observed, address).await?;
+            }
         }
         Ok(observed)
+    }
+
+    /// Returns true if the Hardware is that of the machine. The machine of the same name in another
+    /// management cluster has other Hardware.
+    pub(super) fn has(&self, machine: &TinkerbellMachine, host: &Hardware) -> bool {
+        let request = HardwareRequest {
+            cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
+            ..HardwareRequest::of(machine, None, &self.box_name)
+        };
+        request.owns(host) || request.follows(host)
     }
 
     /// Returns the Hardware that has `address`, and is not a machine of the cluster. A machine of
@@ -135,13 +152,9 @@ impl TinkerbellClusterReconciler {
         let objects = self.view.objects.as_ref();
         let machine: Option<TinkerbellMachine> = find(objects, TINKERBELL_MACHINE, &key).await?;
         let Some(machine) = machine else { return Ok(false) };
-        let request = HardwareRequest {
-            cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
-            ..HardwareRequest::of(&machine, None, &self.box_name)
-        };
         let cluster = observed.owner.as_ref().map(|owner| &owner.metadata.name);
         let is_of_cluster =
             cluster.is_some() && machine.metadata.labels.get(CLUSTER_NAME) == cluster;
-        Ok(is_of_cluster && (request.owns(host) || request.follows(host)))
+        Ok(is_of_cluster && self.has(&machine, host))
     }
 }

@@ -3,10 +3,9 @@
 //! All that the box needs to forward is in this object, so that a box without connection to its
 //! management cluster continues with the last known machines, also after a restart.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use api::infrastructure::cluster_api::{CLUSTER_NAME, CONTROL_PLANE};
 use api::infrastructure::{
     Endpoint, EndpointProvider, OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_MACHINE,
     TinkerbellClusterStatus, TinkerbellMachine,
@@ -14,7 +13,7 @@ use api::infrastructure::{
 use api::meta::{ObjectKey, Resource};
 use api::network::control_plane_endpoint::{
     Backend, CONTROL_PLANE_ENDPOINT, ControlPlaneEndpoint, ControlPlaneEndpointSpec,
-    EndpointCluster, network_of,
+    ControlPlaneEndpointStatus, EndpointCluster, network_of,
 };
 use api::network::{NETWORK, Network, NetworkPlan};
 use api::tinkerbell::{HARDWARE, Hardware};
@@ -30,8 +29,9 @@ use super::observe::Observed;
 use crate::conditions::{ENDPOINT_READY, Finding, find as condition};
 use controllers::runtime::Requeue;
 
-/// Maximum number of machines of an endpoint, the limit in the definition of the kind.
-const BACKENDS_MAX: usize = 32;
+/// TCP ports that the box serves on all addresses without `SO_REUSEPORT`: web page, boot server,
+/// metadata, agents and serial consoles. The API port, 6443, has `SO_REUSEPORT`.
+const BOX_PORTS: [u16; 8] = [80, 443, 2222, 7080, 7173, 7443, 42113, 50061];
 /// Wait before the machines of a deleted cluster are checked again.
 const RELEASE_WAIT: Duration = Duration::from_secs(60);
 
@@ -57,12 +57,20 @@ pub struct Provision {
     pub finding: Option<Finding>,
     /// Reason why the infrastructure is not provisioned yet.
     pub error: Option<ClusterError>,
+    /// True while another cluster has the endpoint. After `clusterctl move`, that cluster releases
+    /// the endpoint within seconds.
+    pub is_moving: bool,
 }
 
 impl Provided {
     /// Returns true if the box has an endpoint with this address for the cluster.
     pub fn has(&self, address: &str) -> bool {
         self.own().any(|it| it.spec.address == address)
+    }
+
+    /// Returns true if the box has an endpoint with this address for any cluster.
+    pub fn has_any(&self, address: &str) -> bool {
+        self.endpoints.iter().any(|it| it.spec.address == address)
     }
 
     /// Returns the endpoints of the cluster.
@@ -75,20 +83,17 @@ impl Provided {
 pub fn decide(observed: &Observed, endpoint: &Endpoint) -> Provision {
     let provided = &observed.provided;
     let withdraw = |it: &ControlPlaneEndpoint| Step::Withdraw(it.metadata.name.clone());
-    if observed.cluster.spec.control_plane_endpoint_provider != Some(EndpointProvider::Box) {
+    if !is_requested(observed) {
         return Provision { steps: provided.own().map(withdraw).collect(), ..Default::default() };
     }
-    let checked = check(observed, endpoint);
-    let name = checked.as_ref().map_or("", |spec| spec.address.as_str());
+    // An endpoint with another host is old. A Network that no longer matches may match again, and
+    // the service of the endpoints gives back the address meanwhile.
+    let name = ipv4(endpoint).map(|it| it.to_string()).unwrap_or_default();
     let old = provided.own().filter(|it| it.metadata.name != name);
     let mut steps: Vec<Step> = old.map(withdraw).collect();
-    let spec = match checked {
+    let spec = match check(observed, endpoint) {
         Ok(spec) => spec,
-        // Another box may serve the network of a provisioned cluster.
-        Err(error) => {
-            let error = (!observed.was_provisioned()).then_some(error);
-            return Provision { steps, error, finding: None };
-        }
+        Err(error) => return refused(observed, error, steps),
     };
     let current = provided.endpoints.iter().find(|it| it.metadata.name == spec.address);
     let is_new = current.is_none_or(|it| it.spec != spec);
@@ -98,12 +103,7 @@ pub fn decide(observed: &Observed, endpoint: &Endpoint) -> Provision {
     }
     let box_name = observed.box_name.clone();
     let status = current.map(|it| &it.status);
-    let finding = status.filter(|it| !it.reason.is_empty()).map(|status| Finding {
-        kind: ENDPOINT_READY,
-        is_true: status.reason == "Forwarding",
-        reason: reason(&status.reason),
-        message: format!("{}{}", status.message, of_box(&box_name)),
-    });
+    let finding = status.and_then(|status| finding(status, &box_name));
     let error = match status {
         Some(status) if status.held => None,
         Some(status) if !["", "Probing"].contains(&status.reason.as_str()) => {
@@ -111,7 +111,53 @@ pub fn decide(observed: &Observed, endpoint: &Endpoint) -> Provision {
         }
         _ => Some(ClusterError::EndpointPending { box_name }),
     };
-    Provision { steps, finding, error: error.filter(|_| !observed.was_provisioned()) }
+    let error = error.filter(|_| !observed.was_provisioned());
+    Provision { steps, finding, error, is_moving: false }
+}
+
+/// Returns true if the cluster requests an endpoint of the box.
+pub fn is_requested(observed: &Observed) -> bool {
+    observed.cluster.spec.control_plane_endpoint_provider == Some(EndpointProvider::Box)
+}
+
+/// Returns the condition for the status of an endpoint; `None` before the first status.
+fn finding(status: &ControlPlaneEndpointStatus, box_name: &str) -> Option<Finding> {
+    (!status.reason.is_empty()).then(|| Finding {
+        kind: ENDPOINT_READY,
+        is_true: status.reason == "Forwarding",
+        reason: reason(&status.reason),
+        message: format!("{}{}", status.message, of_box(box_name)),
+    })
+}
+
+/// Returns the result for a cluster that the box must not provide an endpoint for. The condition
+/// of an earlier endpoint must not stay true. Another box may serve the network of the cluster, so
+/// a box without the Network changes only its own condition.
+fn refused(observed: &Observed, error: ClusterError, steps: Vec<Step>) -> Provision {
+    let end = of_box(&observed.box_name);
+    let old = condition(&observed.cluster.status.conditions, ENDPOINT_READY);
+    let is_own = old.is_some_and(|it| it.message.ends_with(&end));
+    let is_local = !matches!(error, ClusterError::NotServed { .. } | ClusterError::NotIpv4 { .. });
+    let mut own = observed.provided.own().map(|it| &it.status);
+    let finding = own.find(|it| !it.held).and_then(|it| finding(it, &observed.box_name));
+    let finding = finding.or_else(|| {
+        let text = error.to_string();
+        let message = if text.ends_with(&end) { text } else { format!("{text}{end}") };
+        let reason = error.reason();
+        Some(Finding { kind: ENDPOINT_READY, is_true: false, reason, message })
+    });
+    let finding = finding.filter(|_| is_own || (is_local && observed.was_provisioned()));
+    let is_moving = matches!(error, ClusterError::OtherCluster { .. });
+    let error = (!observed.was_provisioned()).then_some(error);
+    Provision { steps, finding, error, is_moving }
+}
+
+/// Returns the IPv4 address in the host of an endpoint; `None` for another host.
+fn ipv4(endpoint: &Endpoint) -> Option<Ipv4Addr> {
+    match address(&endpoint.host)? {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
 }
 
 /// Returns the endpoint that the box must have.
@@ -121,16 +167,27 @@ fn check(
 ) -> Result<ControlPlaneEndpointSpec, ClusterError> {
     let provided = &observed.provided;
     let (host, box_name) = (status::plain(&endpoint.host), observed.box_name.clone());
-    let address: Option<Ipv4Addr> =
-        address(&endpoint.host).and_then(|it| it.to_string().parse().ok());
-    let Some(address) = address else { return Err(ClusterError::NotIpv4 { host }) };
+    let Some(address) = ipv4(endpoint) else { return Err(ClusterError::NotIpv4 { host }) };
     let name = address.to_string();
     let Some(network) = network_of(address, &provided.networks) else {
         return Err(ClusterError::NotServed { host, box_name });
     };
+    if BOX_PORTS.contains(&endpoint.port) {
+        return Err(ClusterError::BoxPort { host, port: endpoint.port, box_name });
+    }
+    let is_new = !provided.has_any(&name);
+    if is_new && observed.is_own_address {
+        return Err(ClusterError::BoxAddress { host, box_name });
+    }
+    // The checks of hosts before the infrastructure is provisioned permit machines of the cluster.
+    let has_address = |it: &&Hardware| it.spec.addresses().any(|it| it.to_canonical() == address);
+    let holder = observed.hosts.iter().filter(has_address).map(Hardware::key).min();
+    if let Some(hardware) = holder.filter(|_| is_new) {
+        return Err(ClusterError::HardwareAddress { host, hardware, box_name });
+    }
     let mut pools = network.subnets.iter().flat_map(|subnet| &subnet.ranges);
     // A pool that is enlarged later does not take the endpoint away.
-    if !provided.has(&name) && pools.any(|range| range.contains(&address)) {
+    if is_new && pools.any(|range| range.contains(&address)) {
         let interface = network.interface.clone();
         return Err(ClusterError::PoolAddress { host, interface, box_name });
     }
@@ -235,7 +292,7 @@ impl TinkerbellClusterReconciler {
             let (view, namespace) = (self.view.objects.as_ref(), &metadata.namespace);
             let machines: Vec<TinkerbellMachine> =
                 all(view, TINKERBELL_MACHINE, Some(namespace)).await?;
-            provided.backends = backends(observed, &machines);
+            provided.backends = self.backends(observed, &machines);
         }
         Ok(provided)
     }
@@ -292,48 +349,17 @@ impl TinkerbellClusterReconciler {
 
     async fn has_machines(&self, endpoint: &ControlPlaneEndpoint) -> Result<bool, ObjectError> {
         let namespace = &endpoint.spec.cluster_ref.namespace;
-        for key in endpoint.spec.backends.iter().filter_map(|it| it.hardware.as_ref()) {
+        for backend in &endpoint.spec.backends {
+            let Some(key) = &backend.hardware else { continue };
             let host: Option<Hardware> = find(self.hardware.as_ref(), HARDWARE, key).await?;
-            let owner = host.as_ref().and_then(|it| it.metadata.labels.get(OWNER_NAMESPACE));
-            if owner == Some(namespace) {
+            let labels = host.map(|it| it.metadata.labels).unwrap_or_default();
+            // An endpoint of an earlier version does not have the names of its machines.
+            let is_machine = backend.machine.is_empty()
+                || labels.get(OWNER_NAME).is_some_and(|name| *name == backend.machine);
+            if labels.get(OWNER_NAMESPACE) == Some(namespace) && is_machine {
                 return Ok(true);
             }
         }
         Ok(false)
     }
-}
-
-/// Returns the machines of the control plane that have an address: that of their Hardware on this
-/// box, or that in their status, which another box wrote.
-fn backends(observed: &Observed, machines: &[TinkerbellMachine]) -> Vec<Backend> {
-    let cluster = observed.owner.as_ref().map(|owner| &owner.metadata.name);
-    let is_member = |it: &&TinkerbellMachine| {
-        let labels = &it.metadata.labels;
-        labels.contains_key(CONTROL_PLANE) && labels.get(CLUSTER_NAME) == cluster
-    };
-    let members = machines.iter().filter(is_member).filter(|_| cluster.is_some());
-    let mut backends: Vec<_> =
-        members.filter_map(|machine| backend(machine, &observed.hosts)).collect();
-    backends.sort_unstable();
-    backends.truncate(BACKENDS_MAX);
-    backends
-}
-
-fn backend(machine: &TinkerbellMachine, hosts: &[Hardware]) -> Option<Backend> {
-    let metadata = &machine.metadata;
-    let is_owned = |host: &&Hardware| {
-        let label = |key| host.metadata.labels.get(key).map_or("", String::as_str);
-        let owner = (label(OWNER_NAMESPACE), label(OWNER_NAME));
-        owner == (&metadata.namespace, &metadata.name)
-            && host.metadata.name == machine.spec.hardware_name
-    };
-    let host = hosts.iter().find(is_owned);
-    let own = host.and_then(|host| host.spec.addresses().find(|it| it.to_canonical().is_ipv4()));
-    if let (Some(host), Some(own)) = (host, own) {
-        let address = own.to_canonical().to_string();
-        return Some(Backend { address, hardware: Some(host.key()) });
-    }
-    let addresses = machine.status.addresses.iter().filter(|it| it.kind == "InternalIP");
-    let mut addresses = addresses.filter(|it| it.address.parse::<Ipv4Addr>().is_ok());
-    addresses.next().map(|it| Backend { address: it.address.clone(), hardware: None })
 }

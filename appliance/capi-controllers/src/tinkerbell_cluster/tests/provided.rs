@@ -1,7 +1,11 @@
 //! Endpoints that the box provides.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
 use api::infrastructure::cluster_api::CLUSTER;
-use api::infrastructure::{TINKERBELL_CLUSTER, TINKERBELL_MACHINE};
+use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_CLUSTER, TINKERBELL_MACHINE};
 use api::meta::ObjectKey;
 use api::network::NETWORK;
 use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
@@ -9,10 +13,12 @@ use api::tinkerbell::HARDWARE;
 use objects::Objects as _;
 use serde_json::{Value, json};
 
-use super::super::clusters_with_endpoints;
+use super::super::{BoxAddresses, clusters_with_endpoints};
 use super::{VIP, World, cluster, condition, endpoint, host, ready, world};
 
 const READY: &str = "ControlPlaneEndpointReady";
+/// Label of Hardware with the unique ID of the management cluster.
+const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
 
 /// Returns a TinkerbellCluster that requests an endpoint of the box.
 fn requesting(address: &str) -> Value {
@@ -47,8 +53,8 @@ impl World {
 
     fn owned(&self, name: &str, address: &str, owner: &str) {
         let mut object = host(name, address, None);
-        object["metadata"]["labels"] = json!({ "v1alpha1.tinkerbell.org/ownerName": owner,
-            "v1alpha1.tinkerbell.org/ownerNamespace": "default" });
+        object["metadata"]["labels"] = json!({ OWNER_NAME: owner, OWNER_NAMESPACE: "default",
+            CLUSTER_UID: "c1" });
         self.hardware.put(HARDWARE, object);
     }
 
@@ -136,8 +142,14 @@ async fn the_machines_are_those_of_the_control_plane() {
     );
     world.owned("nuc-1", "10.77.0.11", "m-1");
     world.owned("nuc-2", "10.77.0.12", "m-2");
-    // The Hardware of m-4 belongs to another machine.
+    // The Hardware of m-4 belongs to another machine, and that of m-5 to a machine of the same name
+    // in another management cluster.
     world.owned("nuc-4", "10.77.0.14", "other");
+    world.machine("m-5", "nuc-5", &[]);
+    let mut other = host("nuc-5", "10.77.0.15", None);
+    other["metadata"]["labels"] = json!({ OWNER_NAME: "m-5", OWNER_NAMESPACE: "default",
+        CLUSTER_UID: "c2" });
+    world.hardware.put(HARDWARE, other);
     world.run().await;
     let provided = world.provided(VIP).await.unwrap();
     assert_eq!(backends(&provided), ["10.77.0.11", "10.77.0.12", "10.77.0.13"]);
@@ -146,23 +158,101 @@ async fn the_machines_are_those_of_the_control_plane() {
     assert_eq!(backends(&world.provided(VIP).await.unwrap()).len(), 4);
 }
 
+/// Addresses of a box that already has the endpoint.
+struct WithEndpoint;
+
+impl BoxAddresses for WithEndpoint {
+    fn has(&self, address: IpAddr) -> bool {
+        address.to_string() == VIP
+    }
+}
+
 #[tokio::test]
 async fn an_address_belongs_to_one_cluster() {
-    let world = serving(VIP);
+    let mut world = serving(VIP);
+    world.reconciler.addresses = Arc::new(WithEndpoint);
     let other = json!({ "metadata": { "name": VIP }, "spec": { "address": VIP, "port": 6443,
         "clusterRef": { "managementClusterUID": "old", "namespace": "default", "name": "c" } } });
     world.hardware.put(CONTROL_PLANE_ENDPOINT, other.clone());
+    assert_eq!(world.once().await, Some(Duration::from_secs(15)));
     let object = world.run().await;
     assert_eq!(ready(&object), ("False", "EndpointConflict"));
+    let text = condition(&object, "Ready")["message"].as_str().unwrap();
+    assert!(text.contains("is the endpoint of the cluster default/c"), "{text}");
     let mut before = world.provided(VIP).await.unwrap();
     assert_eq!(before["spec"], other["spec"]);
     // The cluster was moved from another management cluster.
     before["spec"]["clusterRef"]["deleted"] = json!(true);
+    before["status"] = json!({ "held": true, "reason": "NoMachine", "message": "no machine" });
     world.hardware.put(CONTROL_PLANE_ENDPOINT, before);
-    world.run().await;
+    let object = world.run().await;
+    assert_eq!(ready(&object), ("True", "Provisioned"));
     let provided = world.provided(VIP).await.unwrap();
     assert_eq!(provided["spec"]["clusterRef"]["managementClusterUID"], "c1");
     assert_eq!(provided["spec"]["clusterRef"].get("deleted"), None);
+    // A cluster with an endpoint of its own must not have an address of the box.
+    world.edit(|object| object["spec"] = endpoint(VIP));
+    world.edit(|object| object["status"] = json!({}));
+    let mut other = world.provided(VIP).await.unwrap();
+    other["spec"]["clusterRef"]["name"] = json!("d");
+    world.hardware.put(CONTROL_PLANE_ENDPOINT, other);
+    let object = world.run().await;
+    let text = condition(&object, "Ready")["message"].as_str().unwrap();
+    assert!(text.contains("is an address of the box itself"), "{text}");
+}
+
+#[tokio::test]
+async fn a_provisioned_cluster_keeps_its_endpoint_without_a_network() {
+    let world = serving(VIP);
+    world.run().await;
+    world.report(true, "Forwarding", "1 of 1 machines are healthy").await;
+    assert_eq!(condition(&world.run().await, READY)["status"], "True");
+    let network = json!({ "metadata": { "name": "eth1" },
+        "spec": { "interface": "eth1", "address": "10.78.0.1/24" } });
+    let before = world.hardware.get(NETWORK, &ObjectKey::new("", "eth1")).await.unwrap();
+    world.hardware.put(NETWORK, network);
+    let object = world.run().await;
+    assert_eq!(condition(&object, READY)["status"], "False");
+    assert_eq!(condition(&object, READY)["reason"], "EndpointNotServed");
+    assert_eq!(ready(&object), ("True", "Provisioned"), "never changes back");
+    world.report(false, "NotInNetwork", "not in a Network").await;
+    let object = world.run().await;
+    assert_eq!(condition(&object, READY)["reason"], "NotInNetwork");
+    assert_eq!(world.run().await, object);
+    world.hardware.put(NETWORK, before);
+    world.report(true, "Forwarding", "1 of 1 machines are healthy").await;
+    assert_eq!(condition(&world.run().await, READY)["status"], "True");
+}
+
+#[tokio::test]
+async fn a_later_request_is_refused_for_an_address_in_use() {
+    let world = world(cluster(endpoint(VIP)));
+    let network = json!({ "metadata": { "name": "eth1" },
+        "spec": { "interface": "eth1", "address": "10.77.0.1/24" } });
+    world.hardware.put(NETWORK, network);
+    assert_eq!(ready(&world.run().await), ("True", "Provisioned"));
+    // A machine of the cluster has the address, such as one with kube-vip.
+    world.hardware.put(HARDWARE, host("nuc-1", VIP, None));
+    world.edit(|object| object["spec"]["controlPlaneEndpointProvider"] = json!("Box"));
+    let object = world.run().await;
+    assert!(world.provided(VIP).await.is_none());
+    assert_eq!(condition(&object, READY)["reason"], "EndpointConflict");
+    let text = condition(&object, READY)["message"].as_str().unwrap();
+    assert!(text.ends_with("the Hardware default/nuc-1 (box box-1)"), "{text}");
+    world.hardware.put(HARDWARE, host("nuc-1", "10.77.0.11", None));
+    world.run().await;
+    assert!(world.provided(VIP).await.is_some());
+}
+
+#[tokio::test]
+async fn ports_of_the_box_are_refused() {
+    for (port, expected) in [(443, "EndpointConflict"), (6443, "WaitingForEndpoint")] {
+        let world = serving(VIP);
+        world.edit(|object| object["spec"]["controlPlaneEndpoint"]["port"] = json!(port));
+        let object = world.run().await;
+        assert_eq!(ready(&object), ("False", expected));
+        assert_eq!(world.provided(VIP).await.is_none(), port == 443);
+    }
 }
 
 #[tokio::test]
@@ -188,7 +278,8 @@ async fn an_endpoint_ends_with_its_request_or_its_cluster() {
     assert_eq!(clusters, [ObjectKey::new("default", "c")]);
     let own = clusters_with_endpoints(world.hardware.as_ref(), None).await.unwrap();
     assert_eq!(own, []);
-    world.hardware.put(HARDWARE, host("nuc-1", "10.77.0.11", None));
+    // A machine of another cluster has the Hardware now.
+    world.owned("nuc-1", "10.77.0.11", "other");
     assert_eq!(world.once().await, None);
     assert!(world.provided(VIP).await.is_none());
 }
