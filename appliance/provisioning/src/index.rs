@@ -4,6 +4,7 @@
 
 mod claims;
 mod contested;
+mod endpoints;
 mod enrollment;
 mod neighbors;
 mod requester;
@@ -48,6 +49,8 @@ struct Tables {
     controllers: HashMap<ObjectKey, IpAddr>,
     /// Power states that the BMCs report, by bmc Machine.
     powers: HashMap<ObjectKey, Power>,
+    /// Virtual addresses of control planes, by ControlPlaneEndpoint.
+    endpoints: HashMap<ObjectKey, Ipv4Addr>,
     /// Progress of workflows for the status view.
     courses: HashMap<ObjectKey, Arc<WorkflowProgress>>,
 }
@@ -106,9 +109,11 @@ impl Index {
         self.by_mac(self.holder(address)?)
     }
 
-    /// Returns true if a Hardware contains the address.
+    /// Returns true if a Hardware or a ControlPlaneEndpoint contains the address.
     pub fn is_reserved(&self, address: IpAddr) -> bool {
-        self.read().by_address.owner(&address).is_some()
+        let tables = self.read();
+        let is_endpoint = tables.endpoints.values().any(|it| IpAddr::V4(*it) == address);
+        is_endpoint || tables.by_address.owner(&address).is_some()
     }
 
     /// Returns the MAC address of the machine that uses an IPv4 address: by a lease, else by ARP.

@@ -188,6 +188,7 @@ impl ObjectWatcher {
                     known.remove(&key);
                     if resource == CONTROL_PLANE_ENDPOINT {
                         self.controller_signals.all_cluster_api.endpoint_changed(&event.object);
+                        self.index.remove_endpoint(&key);
                         continue;
                     }
                     self.controller_signals
@@ -209,6 +210,7 @@ impl ObjectWatcher {
             "Hardware" => self.index.remove_hardware(&key),
             "Workflow" => self.remove_workflow(&key),
             "Machine" => self.index.remove_controller(&key),
+            "ControlPlaneEndpoint" => self.index.remove_endpoint(&key),
             _ => {}
         }
     }
@@ -225,7 +227,7 @@ impl ObjectWatcher {
             return self.controller_signals.cluster_api.changed(resource, &object);
         }
         if resource == CONTROL_PLANE_ENDPOINT {
-            return self.controller_signals.all_cluster_api.endpoint_changed(&object);
+            return self.endpoint_changed(&object, known);
         }
         self.controller_signals.all_cluster_api.box_object_changed(resource, &object);
         let key = key(&object);
@@ -282,6 +284,14 @@ impl ObjectWatcher {
                 }
             }
         }
+    }
+
+    fn endpoint_changed(&self, object: &Value, known: &mut HashMap<ObjectKey, i64>) {
+        let key = key(object);
+        let address = object.pointer("/spec/address").and_then(Value::as_str);
+        self.index.put_endpoint(key.clone(), address.unwrap_or_default());
+        known.insert(key, 0);
+        self.controller_signals.all_cluster_api.endpoint_changed(object);
     }
 
     fn remove_workflow(&self, key: &ObjectKey) {

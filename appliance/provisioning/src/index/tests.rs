@@ -1,5 +1,6 @@
 //! Tests of lookups in the index.
 
+use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,6 +32,19 @@ fn the_older_of_two_claimants_keeps_the_address() {
     assert_eq!(index.by_mac(mac).unwrap().metadata.name, "young");
     assert!(index.by_address("10.0.0.9".parse().unwrap()).is_some());
     assert!(index.by_agent("52:54:00:00:00:01").is_some());
+}
+
+#[test]
+fn the_address_of_an_endpoint_is_reserved() {
+    let index = Index::default();
+    let (key, address) = (ObjectKey::new("", "10.0.0.200"), "10.0.0.200".parse().unwrap());
+    assert!(!index.is_reserved(address));
+    index.put_endpoint(key.clone(), "10.0.0.200");
+    assert!(index.is_reserved(address) && !index.is_reserved("10.0.0.201".parse().unwrap()));
+    index.put_endpoint(key.clone(), "10.0.0.201");
+    assert!(!index.is_reserved(address) && index.is_reserved("10.0.0.201".parse().unwrap()));
+    index.remove_endpoint(&key);
+    assert!(!index.is_reserved("10.0.0.201".parse().unwrap()));
 }
 
 #[test]
