@@ -30,7 +30,8 @@ mount -t tmpfs none /run/netns
 ip netns add rack
 mount -t sysfs sysfs /sys
 ip link set lo up
-ip link add eth1 address 52:54:00:77:00:01 type veth peer name port netns rack
+ip link add eth1 address 52:54:00:77:00:01 type veth peer \
+  address 52:54:00:00:00:01 name port netns rack
 ip link set eth1 up
 ip addr add 10.7.0.1/24 dev eth1
 ip -n rack link set lo up
@@ -99,6 +100,23 @@ fn has(address: &str) -> bool {
     output("ip -o -4 addr show dev eth1").contains(&format!("inet {address}/32"))
 }
 
+/// Checks that the box gives back the address, and takes it again.
+async fn lost_and_taken_again(objects: &Memory) {
+    // Another machine, with the lower MAC, takes the address, and then gives it back.
+    output(&format!("ip -n rack addr add {FREE}/32 dev port"));
+    until(objects, FREE, |it| it["reason"] == "AddressInUse").await;
+    assert!(!has(FREE));
+    output(&format!("ip -n rack addr del {FREE}/32 dev port"));
+    until(objects, FREE, |it| it["held"] == true).await;
+
+    // The cable is out, and in again.
+    output("ip -n rack link set port down");
+    until(objects, FREE, |it| it["reason"] == "AddressFailed").await;
+    assert!(!has(FREE));
+    output("ip -n rack link set port up");
+    until(objects, FREE, |it| it["held"] == true).await;
+}
+
 #[test]
 fn a_virtual_address_forwards_to_the_machines_that_live() {
     let Some(site) = std::env::var_os(SITE).map(PathBuf::from) else {
@@ -152,6 +170,7 @@ fn a_virtual_address_forwards_to_the_machines_that_live() {
         }
         objects.put(CONTROL_PLANE_ENDPOINT, endpoint(FREE));
         until(&objects, FREE, |it| it["held"] == true).await;
+        lost_and_taken_again(&objects).await;
         service.shutdown.cancel();
         service.task.await.expect("it stops");
         assert!(!has(FREE));
