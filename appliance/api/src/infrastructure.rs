@@ -45,7 +45,8 @@ pub const MACHINES: &str = include_str!("infrastructure/tinkerbellmachines.json"
 pub const MACHINE_TEMPLATES: &str = include_str!("infrastructure/tinkerbellmachinetemplates.json");
 
 /// CustomResourceDefinition of the kind TinkerbellRemediation.
-pub const REMEDIATIONS: &str = include_str!("infrastructure/remediation/tinkerbellremediations.json");
+pub const REMEDIATIONS: &str =
+    include_str!("infrastructure/remediation/tinkerbellremediations.json");
 /// CustomResourceDefinition of the kind TinkerbellRemediationTemplate.
 pub const REMEDIATION_TEMPLATES: &str =
     include_str!("infrastructure/remediation/tinkerbellremediationtemplates.json");

@@ -132,7 +132,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         let follows = observed.hosts.iter().any(|host| observed.request.follows(host));
         return match (&observed.host, &observed.unread_former) {
             (None, _) if follows => claim(observed, update),
-            (None, Some((host, error))) => wait_for_former(observed, host, error, update),
+            (None, Some((host, error))) => release::wait_for_former(observed, host, error, update),
             _ => release::decide(observed, update),
         };
     }
@@ -151,21 +151,6 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         decision.steps.insert(0, Step::Register);
     }
     decision
-}
-
-/// Keeps a deleted machine until the box knows if its Hardware belongs to another cluster.
-fn wait_for_former(
-    observed: &Observed,
-    host: &ObjectKey,
-    error: &str,
-    mut update: StatusUpdate,
-) -> Decision {
-    let message = format!(
-        "the Hardware {host} has the labels of a management cluster that the box cannot read: \
-         {error}; if that cluster does not exist any more, unpair it, and the Hardware is released"
-    );
-    update.put(READY, false, "FormerClusterUnread", &message);
-    Decision { requeue: Some(WAIT), ..Decision::default() }.with_status(observed, update)
 }
 
 /// Returns the steps toward a provisioned machine.

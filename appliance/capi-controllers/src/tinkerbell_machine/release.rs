@@ -25,7 +25,7 @@ const POWERING_OFF: &str = "PoweringOff";
 const POWER_OFF_FAILED: &str = "PowerOffFailed";
 /// Interval at which the Job is read, independent of signals.
 const FOLLOW: Duration = Duration::from_secs(15);
-/// Wait before a failed power-off is repeated.
+/// Wait before a failed power-off, or the read of a former management cluster, is repeated.
 const RETRY: Duration = Duration::from_secs(60);
 /// Wait before the next step after a write that changes the input of the decision. An object that a
 /// finalizer holds is read at this interval.
@@ -48,6 +48,21 @@ pub fn decide(observed: &Observed, update: StatusUpdate) -> Decision {
         Err(decision) => Err(decision),
     };
     is_ready.map_or_else(|decision| decision, |()| done(observed, host))
+}
+
+/// Keeps a deleted machine until the box knows if its Hardware belongs to another cluster.
+pub fn wait_for_former(
+    observed: &Observed,
+    host: &ObjectKey,
+    error: &str,
+    mut update: StatusUpdate,
+) -> Decision {
+    let message = format!(
+        "the Hardware {host} has the labels of a management cluster that the box cannot read: \
+         {error}; if that cluster does not exist any more, unpair it, and the Hardware is released"
+    );
+    update.put(READY, false, "FormerClusterUnread", &message);
+    Decision { requeue: Some(RETRY), ..Decision::default() }.with_status(observed, update)
 }
 
 /// Returns true if an installation of the machine has begun, so that the machine may be on and its

@@ -190,8 +190,8 @@ fn follow(
 
 fn skip_hint(host: &Hardware) -> String {
     format!(
-        "a disk in the annotation {PRESERVE_DISKS} must have the same name in spec.disks; to release \
-         the Hardware {} with the data on its disks, set the annotation {SKIP_WIPE} of the \
+        "a disk in the annotation {PRESERVE_DISKS} must have the same name in spec.disks; to \
+         release the Hardware {} with the data on its disks, set the annotation {SKIP_WIPE} of the \
          TinkerbellMachine",
         host.key()
     )
