@@ -11,6 +11,7 @@
 //! [`tinkerbell_remediation::TinkerbellRemediationReconciler`].
 
 mod conditions;
+mod decision;
 mod management_view;
 pub mod signals;
 pub mod tinkerbell_cluster;

@@ -9,6 +9,7 @@ use api::infrastructure::{
     TINKERBELL_MACHINE_TEMPLATE,
 };
 use api::meta::{ObjectKey, Resource};
+use api::network::control_plane_endpoint::ControlPlaneEndpoint;
 use serde_json::Value;
 
 use crate::KnownMachines;
@@ -16,7 +17,7 @@ use crate::tinkerbell_machine::install::workflow::{CLUSTER_UID, MACHINE_NAME, MA
 use crate::tinkerbell_remediation::{REMEDIATION, REMEDIATION_NAMESPACE};
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use controllers::runtime::Signals;
-use objects::{ObjectError, Objects, Pending};
+use objects::{ObjectError, Objects, Pending, read};
 
 /// Kinds whose changes signal the controllers, on the box and in a management cluster. A management
 /// cluster also has the kind TinkerbellRemediation.
@@ -181,11 +182,10 @@ impl AllClusterApiSignals {
 
     /// Signals the TinkerbellCluster of a ControlPlaneEndpoint of the box.
     pub fn endpoint_changed(&self, object: &Value) {
-        let text = |field| text(object, field);
-        let key = ObjectKey::new(text("/spec/clusterRef/namespace"), text("/spec/clusterRef/name"));
-        let uid = text("/spec/clusterRef/managementClusterUID");
-        if let Some(entry) = lock(&self.0).get(uid) {
-            entry.signals.cluster.signal(key);
+        let Ok(endpoint) = read::<ControlPlaneEndpoint>(object.clone()) else { return };
+        let cluster = endpoint.spec.cluster_ref;
+        if let Some(entry) = lock(&self.0).get(&cluster.cluster_uid) {
+            entry.signals.cluster.signal(cluster.key());
         }
     }
 
@@ -242,3 +242,6 @@ impl KnownMachines for AllClusterApiSignals {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! Client of the Kubernetes API of a management cluster: [`RemoteObjects`] for controllers, and a
 //! [`Watcher`] for each kind that signals them.
 //!
-//! Never: a missing object is concluded from a missing connection, missing rights, or a response
-//! that another server wrote. A program or file that a kubeconfig names is never used.
+//! This module must never report an object as missing because of a failed connection, a missing
+//! right or a response of another server, and never use a program or file named in a kubeconfig.
 
 mod connection;
 mod event_writer;

@@ -140,8 +140,8 @@ impl Endpoints {
     }
 }
 
-/// Returns true if a status must be written. A change of the numbers of machines alone waits, so
-/// that a machine that restarts again and again does not write all the time.
+/// Returns true if a status must be written. A change of only the counts of machines waits, which
+/// limits the writes for a machine with frequent restarts.
 fn is_due(
     old: &ControlPlaneEndpointStatus,
     new: &ControlPlaneEndpointStatus,

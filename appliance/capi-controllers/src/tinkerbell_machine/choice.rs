@@ -38,7 +38,8 @@ pub struct HardwareRequest {
     pub machine: ObjectKey,
     /// Unique ID of the management cluster that has the TinkerbellMachine; `None` for the box.
     pub cluster_uid: Option<String>,
-    /// Unique IDs of all management clusters that have a machine of this name; empty for the box.
+    /// Unique IDs of the management clusters that have a machine of this name or cannot be read;
+    /// that of the box is empty.
     pub clusters: BTreeSet<String>,
     /// Name of the only acceptable Hardware; empty for any.
     pub hardware_name: String,
@@ -134,8 +135,8 @@ impl HardwareRequest {
 
     /// Returns true if the machine was moved from another management cluster, and `host` is still
     /// labeled with that cluster. Only a provisioned Hardware follows its machine, and only if the
-    /// machine names it, and the other cluster no longer has the machine: `clusterctl move` deletes
-    /// it. Another cluster may have a machine of the same name.
+    /// machine names this Hardware and the other cluster no longer has the machine, because
+    /// `clusterctl move` deletes its copy there. Two clusters may have machines of equal names.
     pub fn follows(&self, host: &Hardware) -> bool {
         self.may_follow(host) && !self.clusters.contains(cluster_uid(host).unwrap_or_default())
     }

@@ -68,8 +68,8 @@ pub fn decide(observed: Observed, now: Timestamp) -> Decision {
     Decision { steps, requeue }
 }
 
-/// Returns the state of the condition `Ready`, which depends only on the fields of the status, so
-/// that every box writes an equal condition.
+/// Returns the state of the condition `Ready`. The state depends only on fields of the status,
+/// because all boxes must write the same condition.
 fn ready(status: &TinkerbellMachineTemplateStatus) -> Finding {
     let matching = status.matching_hardware.unwrap_or_default();
     let free = status.free_hardware.unwrap_or_default();

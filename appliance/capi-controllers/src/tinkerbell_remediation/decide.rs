@@ -30,14 +30,8 @@ const WAIT: Duration = Duration::from_secs(30);
 /// Wait before the next step after a write that changes the input of the decision.
 const NEXT: Duration = Duration::from_millis(1);
 
-/// Steps to execute in order, and the wait until the next decision.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Decision {
-    /// Steps in the order of execution.
-    pub steps: Vec<Step>,
-    /// Wait until the next decision; `None` to wait for a signal.
-    pub requeue: Option<Duration>,
-}
+/// Decision about a TinkerbellRemediation.
+pub type Decision = crate::decision::Decision<Step>;
 
 /// One step of a decision.
 #[derive(Debug, Clone, PartialEq)]

@@ -106,10 +106,9 @@ impl VirtualAddress {
         Ok(Claim::Held)
     }
 
-    /// Checks an address that was taken: the carrier, the address of the interface, and by one ARP
-    /// probe of a second that no other machine answers. Then announces the address again if
-    /// `announce` is set (RFC 5227 section 2.3 requires two announcements), or after a conflict
-    /// that the box wins.
+    /// Checks a taken address: the carrier, the addresses of the interface, and the answers to one
+    /// ARP probe within a second. Announces the address again if `announce` is set
+    /// (RFC 5227 section 2.3 requires two announcements), or if this box wins a conflict.
     ///
     /// # Errors
     /// The kernel does not list the addresses, or ARP cannot be sent.

@@ -88,6 +88,20 @@ fn wait_provisioned(management: &Management, machine: &str, within: Duration) {
     management.wait_object(kubeconfig, ("machines", machine), SOON, provisioned).unwrap();
 }
 
+/// Creates the cluster `edge` of one machine with the small system. Returns the machine's name.
+fn create_small(management: &Management, wipe_on_release: Option<&str>) -> String {
+    let image = management.lab.image("tiny.raw.zst").unwrap();
+    let cluster = ClusterManifest {
+        name: "edge",
+        install: Install::Template(&install_template("install", &image, METADATA_URL)),
+        command: "true",
+        hardware_label: "rack: \"one\"",
+        wipe_on_release,
+    };
+    management.apply(&cluster.yaml()).unwrap();
+    management.machine_of("edge", SOON).unwrap()
+}
+
 /// Returns true if the beginning of the machine's disk, where the small system is, has only zeros.
 fn is_blank(management: &Management) -> bool {
     let mut bytes = Vec::new();
@@ -166,16 +180,7 @@ fn the_box_is_killed_on_the_way_and_does_nothing_twice() {
     let rack = RackConfig::new("provider-killed").nuc(NucConfig::bios());
     let mut management = paired(LabConfig::new(rack));
     let own = management.lab.kubeconfig();
-    let image = management.lab.image("tiny.raw.zst").unwrap();
-    let cluster = ClusterManifest {
-        name: "edge",
-        install: Install::Template(&install_template("install", &image, METADATA_URL)),
-        command: "true",
-        hardware_label: "rack: \"one\"",
-        wipe_on_release: Some("Zero"),
-    };
-    management.apply(&cluster.yaml()).unwrap();
-    let machine = management.machine_of("edge", SOON).unwrap();
+    let machine = create_small(&management, Some("Zero"));
     restart(&mut management);
     let exists = |object: Option<&Value>| object.is_some();
     management.wait_object(&own, ("workflows", &machine), SOON, exists).unwrap();
@@ -205,16 +210,7 @@ fn an_unhealthy_machine_is_switched_off_and_on_then_replaced() {
     let rack = RackConfig::new("provider-repaired").nuc(NucConfig::bios());
     let mut management = paired(LabConfig::new(rack));
     let own = management.lab.kubeconfig();
-    let image = management.lab.image("tiny.raw.zst").unwrap();
-    let cluster = ClusterManifest {
-        name: "edge",
-        install: Install::Template(&install_template("install", &image, METADATA_URL)),
-        command: "true",
-        hardware_label: "rack: \"one\"",
-        wipe_on_release: None,
-    };
-    management.apply(&cluster.yaml()).unwrap();
-    let machine = management.machine_of("edge", SOON).unwrap();
+    let machine = create_small(&management, None);
     wait_provisioned(&management, &machine, SMALL);
     management.apply(HEALTH_CHECK).unwrap();
     let kubeconfig = management.kubeconfig().to_owned();
