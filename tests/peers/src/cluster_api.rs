@@ -6,9 +6,11 @@ mod webhooks;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 pub use self::webhooks::{Ports, WithWebhooks};
 use crate::{Cluster, Process, built, loopback_port};
@@ -25,34 +27,58 @@ pub struct Managers {
     _processes: Vec<Process>,
 }
 
-impl Managers {
-    /// Installs Cluster API in `cluster`, starts the managers, and waits until they are healthy.
+/// Managers of Cluster API for one cluster, before their manifests are installed.
+pub struct ManagerPlan {
+    managers: Vec<Manager>,
+}
+
+struct Manager {
+    name: &'static str,
+    program: PathBuf,
+    ports: Ports,
+    list: Value,
+}
+
+impl ManagerPlan {
+    /// Reserves the ports of the managers, and writes these ports into their manifests.
     ///
     /// # Errors
-    /// A program cannot be built or does not start; the error contains the end of its log.
-    pub fn start(cluster: &Cluster) -> Result<Self> {
+    /// A program cannot be built.
+    pub fn new(cluster: &Cluster) -> Result<Self> {
         let names: Vec<String> =
             MANAGERS.iter().flat_map(|name| [(*name).to_owned(), format!("{name}.yaml")]).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let files = built("cluster-api", &names)?;
-        let kubectl = cluster.kubectl()?;
         let authority = fs::read_to_string(cluster.folder().join("ca.crt"))
             .context("cannot read the authority of the cluster")?;
         let mut managers = Vec::new();
-        for (name, files) in MANAGERS.iter().zip(files.chunks_exact(2)) {
+        for (name, files) in MANAGERS.into_iter().zip(files.chunks_exact(2)) {
             let [webhooks, health, metrics] =
                 [loopback_port()?, loopback_port()?, loopback_port()?];
             let ports = Ports { address: cluster.address(), webhooks, health, metrics };
             let list = WithWebhooks { ports, authority: &authority }.read(&files[1])?;
-            let printed = kubectl.run(&["apply", "--server-side", "-f", "-"], &list.to_string())?;
-            ensure!(printed.success, "cannot install {name}: {}", printed.err);
-            managers.push((name, &files[0], ports));
+            managers.push(Manager { name, program: files[0].clone(), ports, list });
         }
+        Ok(Self { managers })
+    }
+
+    /// Names of the managers (`core`, `bootstrap`, `control-plane`), each with a List of the
+    /// objects to install.
+    pub fn manifests(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.managers.iter().map(|manager| (manager.name, &manager.list))
+    }
+
+    /// Starts the managers, whose manifests are installed in `cluster`, and waits until they are
+    /// healthy.
+    ///
+    /// # Errors
+    /// A program does not start; the error contains the end of its log.
+    pub fn start(&self, cluster: &Cluster) -> Result<Managers> {
         let wait = ["wait", "crds", "--all", "--for=condition=Established", "--timeout=120s"];
-        let printed = kubectl.run(&wait, "")?;
+        let printed = cluster.kubectl()?.run(&wait, "")?;
         ensure!(printed.success, "the kinds of Cluster API are not served: {}", printed.err);
         let mut processes = Vec::new();
-        for (name, program, ports) in &managers {
+        for Manager { name, program, ports, .. } in &self.managers {
             let certificates = webhook_certificate(cluster)?;
             let arguments = [
                 format!("KUBECONFIG={}", cluster.kubeconfig().display()),
@@ -61,16 +87,17 @@ impl Managers {
                 format!("--webhook-port={}", ports.webhooks),
                 format!("--health-addr={}", ports.health_address()),
                 format!("--diagnostics-address={}", ports.metrics_address()),
+                "--feature-gates=ClusterTopology=true".to_owned(),
             ];
             let log = cluster.folder().join(format!("capi-{name}.log"));
             processes.push(Process::start("/usr/bin/env".as_ref(), &arguments, &log)?);
         }
-        for ((name, _, ports), process) in managers.iter().zip(&mut processes) {
+        for (Manager { name, ports, .. }, process) in self.managers.iter().zip(&mut processes) {
             let address = ports.health_address();
             let what = format!("Cluster API's {name} to be healthy");
             process.wait_until(&what, START_LIMIT, || is_healthy(&address))?;
         }
-        Ok(Self { _processes: processes })
+        Ok(Managers { _processes: processes })
     }
 }
 

@@ -3,17 +3,21 @@
 //!
 //! The steps share one environment, whose programs take half a minute to start.
 
-mod manifest;
-mod site;
+pub mod hosts;
+pub mod management;
+pub mod manifest;
+pub mod site;
 
 use std::collections::BTreeSet;
 
+use hosts::Hosts;
+use management::{Management, condition, good, runs};
 use manifest::{CLUSTER, CONTROL_PLANE, USE, WORKERS, control_plane, workers};
 use serde_json::{Value, json};
-use site::{Site, condition, good, runs};
+use site::Site;
 
 /// Kubernetes versions of the machines before and after the rollout.
-const BEFORE: &str = "v1.34.3";
+pub const BEFORE: &str = "v1.34.3";
 const AFTER: &str = "v1.35.3";
 const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
 const DOMAINS: [&str; 3] = ["a", "b", "c"];
@@ -23,9 +27,9 @@ fn a_cluster_lives_on_machines_of_the_box() {
     let mut site = Site::start();
     // One spare machine in each failure domain of the control plane, for rollouts.
     for domain in DOMAINS {
-        site.add_machine(&format!("{domain}1"), CONTROL_PLANE, domain);
-        site.add_machine(&format!("{domain}2"), CONTROL_PLANE, domain);
-        site.add_machine(&format!("{domain}3"), WORKERS, domain);
+        site.hosts.add(&format!("{domain}1"), CONTROL_PLANE, domain);
+        site.hosts.add(&format!("{domain}2"), CONTROL_PLANE, domain);
+        site.hosts.add(&format!("{domain}3"), WORKERS, domain);
     }
     create(&site);
     scale_control_plane(&site);
@@ -37,7 +41,8 @@ fn a_cluster_lives_on_machines_of_the_box() {
     assert_eq!(versions(&site), before, "the box writes nothing without a reason");
     roll_control_plane(&mut site);
     roll_workers(&site);
-    delete(&site);
+    delete(&site.hosts, &site.management, 3);
+    assert_eq!(site.hosts.list("hardware").len(), 9);
 }
 
 fn create(site: &Site) {
@@ -47,27 +52,27 @@ fn create(site: &Site) {
     site.apply_cluster();
     site.apply(&[control_plane(1, BEFORE)]);
     site.apply(&workers(0, BEFORE));
-    site.wait_machines(CONTROL_PLANE, 1, BEFORE);
-    let control_plane = &site.list("kcp")[0];
+    site.management.wait_machines(CONTROL_PLANE, 1, BEFORE);
+    let control_plane = &site.management.list("kcp")[0];
     assert_eq!(control_plane["status"]["initialization"]["controlPlaneInitialized"], true);
     wait_available(site);
 }
 
 fn wait_available(site: &Site) {
-    site.wait("the available cluster", || {
-        let all = site.list("kcp,clusters");
+    site.management.wait("the available cluster", || {
+        let all = site.management.list("kcp,clusters");
         all.iter().all(|it| condition(it, "Available").0 == "True")
     });
 }
 
 fn scale_control_plane(site: &Site) {
     site.apply(&[control_plane(3, BEFORE)]);
-    site.wait_machines(CONTROL_PLANE, 3, BEFORE);
+    site.management.wait_machines(CONTROL_PLANE, 3, BEFORE);
     wait_available(site);
-    assert_eq!(site.installations(), 3);
+    assert_eq!(site.hosts.installations(), 3);
     assert_spread(site);
-    let (machines, hardware) = (site.list("machines"), site.list_box("hardware"));
-    for node in site.nodes() {
+    let (machines, hardware) = (site.management.list("machines"), site.hosts.list("hardware"));
+    for node in site.management.nodes() {
         let name = &node["metadata"]["name"];
         let machine = machines.iter().find(|it| it["status"]["nodeRef"]["name"] == *name);
         let host = hardware.iter().find(|it| it["metadata"]["name"] == *name);
@@ -97,9 +102,9 @@ fn assert_node(node: &Value, machine: &Value, host: &Value) {
 
 /// Returns name and resource version of the box's objects of the control plane.
 fn versions(site: &Site) -> BTreeSet<String> {
-    let mut all = site.list("tinkerbellmachines");
+    let mut all = site.management.list("tinkerbellmachines");
     all.retain(|it| it["metadata"]["labels"].get("cluster.x-k8s.io/control-plane").is_some());
-    all.extend(site.list("tinkerbellclusters"));
+    all.extend(site.management.list("tinkerbellclusters"));
     let versions = all.iter().map(|it| {
         let metadata = &it["metadata"];
         format!("{} {}", metadata["name"], metadata["resourceVersion"])
@@ -109,7 +114,7 @@ fn versions(site: &Site) -> BTreeSet<String> {
 
 /// Checks that the control plane has one machine in each failure domain.
 fn assert_spread(site: &Site) {
-    let machines = site.machines(CONTROL_PLANE);
+    let machines = site.management.machines(CONTROL_PLANE);
     let domains = |pointer: &str| -> BTreeSet<String> {
         let texts = machines.iter().filter_map(|machine| machine.pointer(pointer)?.as_str());
         texts.map(str::to_owned).collect()
@@ -123,14 +128,14 @@ fn assert_spread(site: &Site) {
 
 fn scale(site: &Site, replicas: usize) {
     let replicas = format!("--replicas={replicas}");
-    good(&site.management, &["scale", "machinedeployment", WORKERS, &replicas], "");
+    good(&site.management.kubectl, &["scale", "machinedeployment", WORKERS, &replicas], "");
 }
 
 fn scale_workers(site: &Site) {
     scale(site, 2);
-    site.wait_machines(WORKERS, 2, BEFORE);
-    assert_eq!(site.nodes().len(), 5);
-    let hardware = site.list_box("hardware");
+    site.management.wait_machines(WORKERS, 2, BEFORE);
+    assert_eq!(site.management.nodes().len(), 5);
+    let hardware = site.hosts.list("hardware");
     let installed = hardware.iter().filter_map(|it| it["spec"]["userData"].as_str());
     let archives = installed.filter(|text| text.starts_with("Content-Type: multipart/mixed"));
     assert_eq!(archives.count(), 2, "the user data of the workers have two parts");
@@ -139,10 +144,10 @@ fn scale_workers(site: &Site) {
 /// Two new machines compete for the last Hardware.
 fn compete_for_hardware(site: &Site) {
     scale(site, 4);
-    site.wait_running(WORKERS, 3, BEFORE);
+    site.management.wait_running(WORKERS, 3, BEFORE);
     let mut message = String::new();
-    site.wait("a machine without Hardware", || {
-        let machines = site.list("tinkerbellmachines");
+    site.management.wait("a machine without Hardware", || {
+        let machines = site.management.list("tinkerbellmachines");
         let mut ready = machines.iter().map(|machine| condition(machine, "Ready"));
         let refused = ready.find(|(_, reason, _)| reason == "NoHardware");
         message = refused.map(|(_, _, message)| message).unwrap_or_default();
@@ -150,11 +155,11 @@ fn compete_for_hardware(site: &Site) {
     });
     assert!(message.starts_with("0 of 9 Hardware can be used: "), "{message}");
     assert!(message.contains("3 do not match hardwareAffinity"), "{message}");
-    let owned = site.list_box("hardware").iter().filter(|it| is_owned(it)).count();
-    assert_eq!((owned, site.installations()), (6, 6));
+    let owned = site.hosts.list("hardware").iter().filter(|it| is_owned(it)).count();
+    assert_eq!((owned, site.hosts.installations()), (6, 6));
     // Cluster API repeats the reason of the box in its own objects.
-    site.wait("the reason in the Machine", || {
-        let machines = site.machines(WORKERS);
+    site.management.wait("the reason in the Machine", || {
+        let machines = site.management.machines(WORKERS);
         machines.iter().any(|it| condition(it, "InfrastructureReady").1 == "NoHardware")
     });
 }
@@ -162,20 +167,20 @@ fn compete_for_hardware(site: &Site) {
 /// A machine that waits takes the Hardware of a deleted machine. Its Node has the same name and the
 /// same provider ID.
 fn take_released_hardware(site: &Site) {
-    let machines = site.machines(WORKERS);
+    let machines = site.management.machines(WORKERS);
     let (running, waiting): (Vec<&Value>, Vec<&Value>) =
         machines.iter().partition(|it| it["status"]["nodeRef"].is_object());
     let name = |machine: &Value| machine["metadata"]["name"].as_str().unwrap().to_owned();
     let (deleted, waiting) = (running[0], name(waiting[0]));
-    good(&site.management, &["delete", "machine", &name(deleted), "--wait=false"], "");
-    site.wait("the waiting machine to run", || {
-        let machines = site.machines(WORKERS);
+    good(&site.management.kubectl, &["delete", "machine", &name(deleted), "--wait=false"], "");
+    site.management.wait("the waiting machine to run", || {
+        let machines = site.management.machines(WORKERS);
         let machine = machines.iter().find(|it| name(it) == waiting);
         machine.is_some_and(|it| {
             it["status"]["nodeRef"] == deleted["status"]["nodeRef"] && runs(it, BEFORE)
         })
     });
-    assert_eq!(site.installations(), 7);
+    assert_eq!(site.hosts.installations(), 7);
 }
 
 fn is_owned(hardware: &Value) -> bool {
@@ -185,13 +190,13 @@ fn is_owned(hardware: &Value) -> bool {
 fn scale_down(site: &Site) {
     // Cluster API deletes the machine that waits first.
     scale(site, 3);
-    site.wait_machines(WORKERS, 3, BEFORE);
-    assert_eq!(site.nodes().len(), 6);
+    site.management.wait_machines(WORKERS, 3, BEFORE);
+    assert_eq!(site.management.nodes().len(), 6);
     scale(site, 1);
-    site.wait_machines(WORKERS, 1, BEFORE);
+    site.management.wait_machines(WORKERS, 1, BEFORE);
     // Only Cluster API deletes Nodes.
-    assert_eq!(site.nodes().len(), 4);
-    let hardware = site.list_box("hardware");
+    assert_eq!(site.management.nodes().len(), 4);
+    let hardware = site.hosts.list("hardware");
     let workers = hardware.iter().filter(|it| it["metadata"]["labels"][USE] == WORKERS);
     for free in workers.clone().filter(|it| !is_owned(it)) {
         assert_free(free);
@@ -208,50 +213,51 @@ fn assert_free(hardware: &Value) {
     assert_eq!(annotations.get("v1alpha1.tinkerbell.org/provisioned"), None, "{metadata}");
 }
 
-fn names(objects: &[Value]) -> BTreeSet<String> {
+pub fn names(objects: &[Value]) -> BTreeSet<String> {
     let names = objects.iter().map(|it| it["metadata"]["name"].as_str().unwrap());
     names.map(str::to_owned).collect()
 }
 
 fn roll_control_plane(site: &mut Site) {
-    let before = names(&site.machines(CONTROL_PLANE));
+    let before = names(&site.management.machines(CONTROL_PLANE));
     site.apply_template(CONTROL_PLANE, AFTER);
     site.apply(&[control_plane(3, AFTER)]);
-    site.wait("the first new machine", || !names(&site.machines(CONTROL_PLANE)).is_subset(&before));
-    site.rack.tinboxd.restart().unwrap();
-    site.wait_machines(CONTROL_PLANE, 3, AFTER);
-    assert!(names(&site.machines(CONTROL_PLANE)).is_disjoint(&before));
-    assert_eq!(site.installations(), 10, "the restart of the box repeats no installation");
+    site.management.wait("the first new machine", || {
+        !names(&site.management.machines(CONTROL_PLANE)).is_subset(&before)
+    });
+    site.hosts.rack.tinboxd.restart().unwrap();
+    site.management.wait_machines(CONTROL_PLANE, 3, AFTER);
+    assert!(names(&site.management.machines(CONTROL_PLANE)).is_disjoint(&before));
+    assert_eq!(site.hosts.installations(), 10, "the restart of the box repeats no installation");
     assert_spread(site);
     wait_available(site);
 }
 
 fn roll_workers(site: &Site) {
-    let before = names(&site.machines(WORKERS));
+    let before = names(&site.management.machines(WORKERS));
     site.apply_template(WORKERS, AFTER);
     site.apply(&workers(1, AFTER));
-    site.wait_machines(WORKERS, 1, AFTER);
-    assert!(names(&site.machines(WORKERS)).is_disjoint(&before));
-    assert_eq!((site.nodes().len(), site.installations()), (4, 11));
+    site.management.wait_machines(WORKERS, 1, AFTER);
+    assert!(names(&site.management.machines(WORKERS)).is_disjoint(&before));
+    assert_eq!((site.management.nodes().len(), site.hosts.installations()), (4, 11));
 }
 
-fn delete(site: &Site) {
-    good(&site.management, &["delete", "cluster", CLUSTER, "--wait=false"], "");
-    site.wait("the end of the cluster", || {
+/// Deletes the cluster, whose control plane has this many machines. Its Hardware is free afterwards.
+pub fn delete(hosts: &Hosts, management: &Management, members: usize) {
+    good(&management.kubectl, &["delete", "cluster", CLUSTER, "--wait=false"], "");
+    management.wait("the end of the cluster", || {
         // The control plane outlives the workers.
-        let machines = site.list("machines");
+        let machines = management.list("machines");
         let (of_control_plane, workers): (Vec<&Value>, Vec<&Value>) =
-            machines.iter().partition(|it| site::is_of(it, CONTROL_PLANE));
-        assert!(workers.is_empty() || of_control_plane.len() == 3, "{machines:?}");
-        site.list("clusters").is_empty()
+            machines.iter().partition(|it| management::is_of(it, CONTROL_PLANE));
+        assert!(workers.is_empty() || of_control_plane.len() == members, "{machines:?}");
+        management.list("clusters").is_empty()
     });
     for resource in ["machines", "tinkerbellmachines", "tinkerbellclusters"] {
-        assert_eq!(names(&site.list(resource)), BTreeSet::new(), "{resource}");
+        assert_eq!(names(&management.list(resource)), BTreeSet::new(), "{resource}");
     }
     for resource in ["templates", "workflows"] {
-        assert_eq!(names(&site.list_box(resource)), BTreeSet::new(), "{resource}");
+        assert_eq!(names(&hosts.list(resource)), BTreeSet::new(), "{resource}");
     }
-    let hardware = site.list_box("hardware");
-    assert_eq!(hardware.len(), 9);
-    hardware.iter().for_each(assert_free);
+    hosts.list("hardware").iter().for_each(assert_free);
 }

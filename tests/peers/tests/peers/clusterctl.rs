@@ -1,96 +1,32 @@
 //! Stock clusterctl, pointed at the box by one URL: the provider is installed into a management
 //! cluster and removed again.
 
+pub mod workstation;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+
+use peers::{Cluster, ClusterConfig, Tinboxd, printed};
+use workstation::{HOST, LocalProvider, NAME, SECTIONS, Workstation, cert_manager, clusterctl};
 
 use crate::claim::program;
-use peers::{Cluster, ClusterConfig, Printed, Tinboxd, built, printed, run};
-use tempfile::TempDir;
 
 /// Versions of clusterctl. The first knows only contract v1beta1, and compares escaped paths.
 const VERSIONS: [&str; 4] = ["1.8", "1.12", "1.13", "1.14"];
 /// Flavors of the cluster template; the default has the empty name.
-const FLAVORS: [&str; 5] = ["", "box-endpoint", "kube-vip", "topology", "workers-only"];
-/// Host name of the box.
-const HOST: &str = "gitlab.box.test";
-/// Version of Cluster API that is installed as its core.
-const CORE: &str = "v1.13.5";
-/// Definition of a kind. clusterctl does not install cert-manager if its kinds can be created.
-const CERT_MANAGER: &str = r#"
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: NAMES.cert-manager.io}
-spec:
-  group: cert-manager.io
-  scope: Namespaced
-  names: {kind: KIND, plural: NAMES, singular: ONE, listKind: KINDList}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-"#;
-
-/// A workstation that knows the box by its name and trusts its CA.
-struct Workstation {
-    tinboxd: Tinboxd,
-    folder: TempDir,
-}
-
-impl Workstation {
-    fn new() -> Self {
-        let sections = "[web]\nlisten = \"ADDRESS:8443\"\n";
-        let tinboxd = Tinboxd::start_named("box.test", sections).unwrap();
-        let folder = TempDir::with_prefix("workstation-").unwrap();
-        let hosts = format!("127.0.0.1 localhost\n{} {HOST}\n", tinboxd.address());
-        fs::write(folder.path().join("hosts"), hosts).unwrap();
-        fs::create_dir_all(folder.path().join(".config/cluster-api")).unwrap();
-        Self { tinboxd, folder }
-    }
-
-    /// Returns the provider as the box's own configuration names it.
-    fn provider(&self) -> String {
-        let authority = self.tinboxd.folder().join("state/pki/ca.crt").display().to_string();
-        let arguments = ["-fsS", "--cacert", &authority, &self.url()];
-        let text = self.good(Path::new("/usr/bin/curl"), &arguments, None);
-        text.strip_prefix("providers:\n").unwrap().to_owned()
-    }
-
-    fn url(&self) -> String {
-        format!("https://{HOST}:8443/clusterctl.yaml")
-    }
-
-    /// Runs a program with the box's name in `/etc/hosts`.
-    fn run(&self, program: &Path, arguments: &[&str], kubeconfig: Option<&Path>) -> Printed {
-        let mut command = Command::new("unshare");
-        let hosts = "mount --bind \"$0\" /etc/hosts; exec \"$@\"";
-        command.args(["--mount", "sh", "-euc", hosts]).arg(self.folder.path().join("hosts"));
-        command.arg(program).args(arguments).env_clear();
-        command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").env("HOME", self.folder.path());
-        command.env("SSL_CERT_FILE", self.tinboxd.folder().join("state/pki/ca.crt"));
-        command.env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true").env("GOPROXY", "off");
-        command.envs(kubeconfig.map(|path| ("KUBECONFIG", path)));
-        command.env("CONTROL_PLANE_VIP", "10.77.0.9");
-        run(command, "").unwrap()
-    }
-
-    fn good(&self, program: &Path, arguments: &[&str], kubeconfig: Option<&Path>) -> String {
-        let printed = self.run(program, arguments, kubeconfig);
-        assert!(printed.success, "{arguments:?}: {printed:?}");
-        printed.out + &printed.err
-    }
-}
-
-fn clusterctl(version: &str) -> PathBuf {
-    built("clusterctl", &[version]).unwrap().remove(0)
-}
-
+pub const FLAVORS: [&str; 5] = ["", "box-endpoint", "kube-vip", "topology", "workers-only"];
+/// Cluster API's core.
+pub const CORE: LocalProvider<'_> = LocalProvider {
+    name: "cluster-api",
+    kind: "CoreProvider",
+    label: "cluster-api",
+    version: "v1.13.5",
+    series: "major: 1, minor: 13, contract: v1beta2",
+};
 #[test]
 fn each_clusterctl_reads_the_release_of_the_box() {
-    let workstation = Workstation::new();
+    let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
+    let workstation = Workstation::of(&tinboxd);
     let config = workstation.url();
     for version in VERSIONS {
         let program = clusterctl(version);
@@ -126,9 +62,10 @@ fn each_clusterctl_reads_the_release_of_the_box() {
 
 #[test]
 fn a_workstation_without_the_name_of_the_box_copies_the_release() {
-    let workstation = Workstation::new();
-    let pages = format!("https://{}:8443", workstation.tinboxd.address());
-    let kubeconfig = workstation.tinboxd.kubeconfig().display().to_string();
+    let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
+    let workstation = Workstation::of(&tinboxd);
+    let pages = format!("https://{}:8443", tinboxd.address());
+    let kubeconfig = tinboxd.kubeconfig().display().to_string();
     let init = ["--kubeconfig", &kubeconfig, "capi", "init", "--pages", &pages];
     let printed = workstation.run(&program("tinbox"), &init, None);
     assert!(printed.success, "{printed:?}");
@@ -137,7 +74,7 @@ fn a_workstation_without_the_name_of_the_box_copies_the_release() {
     for _ in 0..2 {
         workstation.good(Path::new("/bin/sh"), &["-c", copy], None);
     }
-    let home = workstation.folder.path().display().to_string();
+    let home = workstation.folder().display().to_string();
     let config = install.split_once("--config ").unwrap().1.trim_matches('"');
     let config = config.replace("$HOME", &home);
     for version in VERSIONS {
@@ -149,41 +86,26 @@ fn a_workstation_without_the_name_of_the_box_copies_the_release() {
 
 /// Writes Cluster API's own components to a local repository. Returns the configuration file with
 /// the core and the providers `more`.
-fn local_core(folder: &Path, more: &str) -> String {
+fn local_core(workstation: &Workstation, more: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-api/build.sh");
     let components = printed(&script, &["core.yaml"]).unwrap().remove(0);
-    let release = folder.join(format!("core/cluster-api/{CORE}"));
-    fs::create_dir_all(&release).unwrap();
-    fs::copy(components, release.join("core-components.yaml")).unwrap();
-    let metadata = "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n\
-                    releaseSeries: [{major: 1, minor: 13, contract: v1beta2}]\n";
-    fs::write(release.join("metadata.yaml"), metadata).unwrap();
-    let path = folder.join("core.yaml");
-    let url = release.join("core-components.yaml");
-    let core = format!(
-        "providers:\n- {{name: cluster-api, type: CoreProvider, url: {}}}\n{more}",
-        url.display()
-    );
-    fs::write(&path, core).unwrap();
-    path.display().to_string()
+    let components = fs::read_to_string(components).unwrap();
+    let core = CORE.write(&workstation.folder().join("core"), &components);
+    workstation.config("core", &[&core, more])
 }
 
 #[test]
 fn a_management_cluster_gets_the_provider_and_gives_it_back() {
-    let workstation = Workstation::new();
+    let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
+    let workstation = Workstation::of(&tinboxd);
     let cluster =
         Cluster::start(&ClusterConfig { controllers: true, ..ClusterConfig::default() }).unwrap();
     let kubectl = cluster.kubectl().unwrap();
-    let stub = |kind: &str, names: &str, one: &str| {
-        CERT_MANAGER.replace("KIND", kind).replace("NAMES", names).replace("ONE", one)
-    };
-    let stubs =
-        stub("Issuer", "issuers", "issuer") + &stub("Certificate", "certificates", "certificate");
-    assert!(kubectl.run(&["apply", "-f", "-"], &stubs).unwrap().success);
+    assert!(kubectl.run(&["apply", "-f", "-"], &cert_manager()).unwrap().success);
     let (program, kubeconfig) = (clusterctl("1.13"), cluster.kubeconfig());
     let run = |arguments: &[&str]| workstation.good(&program, arguments, Some(&kubeconfig));
 
-    let config = local_core(workstation.folder.path(), &workstation.provider());
+    let config = local_core(&workstation, &workstation.provider());
     let none = ["--bootstrap", "-", "--control-plane", "-", "--config", &config];
     let init = ["init", "--core", "cluster-api", "--infrastructure", "tinbox"];
     let said = run(&[&init[..], &none].concat());

@@ -8,6 +8,7 @@ mod backup;
 mod bmc;
 mod claim;
 mod clients;
+mod cluster_moves;
 mod cluster_nodes;
 mod clusterctl;
 mod comparison;

@@ -56,9 +56,15 @@ pub struct Rack {
 
 impl Rack {
     pub fn start() -> Self {
+        Self::start_named("", "")
+    }
+
+    /// Starts the box with `name` as a host name of its API, and with more sections of `box.toml`.
+    pub fn start_named(name: &str, sections: &str) -> Self {
         let docker = Docker::start().unwrap();
         let image = docker.publish("act", ACT).unwrap();
-        let tinboxd = Tinboxd::start_with("[agents]\npermissive = true\n").unwrap();
+        let sections = format!("[agents]\npermissive = true\n{sections}");
+        let tinboxd = Tinboxd::start_named(name, &sections).unwrap();
         let kubectl = tinboxd.kubectl().unwrap();
         let rack = Self { tinboxd, docker, image, kubectl, record: TempDir::new().unwrap() };
         for (at, agent) in AGENTS.iter().enumerate() {

@@ -11,6 +11,8 @@ pub const USE: &str = "use";
 /// Uses of Hardware: the names of the objects of control plane and workers too.
 pub const CONTROL_PLANE: &str = "edge-control-plane";
 pub const WORKERS: &str = "edge-workers";
+/// Label of an object that `clusterctl move` moves though no cluster owns the object.
+const MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
 
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 
@@ -109,7 +111,7 @@ pub fn workers(replicas: u32, version: &str) -> [Value; 3] {
     [
         json!({
             "apiVersion": "v1", "kind": "Secret",
-            "metadata": { "name": WORKERS, "namespace": "default" },
+            "metadata": { "name": WORKERS, "namespace": "default", "labels": { MOVE: "" } },
             "stringData": { "value": "#cloud-config\ntimezone: UTC\n" },
         }),
         json!({

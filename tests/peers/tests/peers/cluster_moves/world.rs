@@ -1,0 +1,167 @@
+//! A box with machines that have BMCs, and two management clusters that `clusterctl` prepared.
+
+use api::management_cluster::ManagementCluster;
+use peers::Cluster;
+use peers::bmc_sim::{BmcSim, Config};
+use peers::cluster_api::ManagerPlan;
+use serde_json::{Value, json};
+
+use crate::agents::rack::Rack;
+use crate::cluster_nodes::hosts::Hosts;
+use crate::cluster_nodes::management::{Management, good};
+use crate::clusterctl::CORE;
+use crate::clusterctl::workstation::{
+    LocalProvider, NAME, SECTIONS, Workstation, cert_manager, clusterctl,
+};
+
+/// Version of clusterctl.
+const VERSION: &str = "1.14";
+
+/// A management cluster that is paired with the box.
+pub struct Side {
+    pub management: Management,
+    /// Name of the pairing.
+    pub name: &'static str,
+    /// Configuration of clusterctl with the providers of this cluster.
+    pub config: String,
+    /// Lines of the configuration for Cluster API's own providers.
+    own: String,
+}
+
+/// All programs of the test.
+pub struct World {
+    pub hosts: Hosts,
+    pub workstation: Workstation,
+    bmcs: Vec<BmcSim>,
+}
+
+impl World {
+    /// Starts the box.
+    pub fn start() -> Self {
+        let rack = Rack::start_named(NAME, SECTIONS);
+        let workstation = Workstation::of(&rack.tinboxd);
+        Self { hosts: Hosts::start(rack), workstation, bmcs: Vec::new() }
+    }
+
+    /// Starts a management cluster, installs all providers by `clusterctl init`, and pairs the box
+    /// with the cluster.
+    pub fn add_side(&self, name: &'static str) -> Side {
+        let (mut own, mut config) = (String::new(), String::new());
+        let management = Management::start(self.hosts.log(), |cluster, plan| {
+            own = self.write_providers(name, plan);
+            config = self.workstation.config(name, &[&own, &self.workstation.provider()]);
+            self.init(cluster, &config);
+        });
+        self.hosts.pair(name, &management);
+        Side { management, name, config, own }
+    }
+
+    /// Writes Cluster API's own providers to a local repository, and returns their lines of the
+    /// configuration.
+    fn write_providers(&self, name: &str, plan: &ManagerPlan) -> String {
+        let repository = self.workstation.folder().join(format!("repository-{name}"));
+        let lines = plan.manifests().map(|(manager, list)| {
+            let kubeadm = LocalProvider { name: "kubeadm", ..CORE };
+            let provider = match manager {
+                "bootstrap" => LocalProvider {
+                    kind: "BootstrapProvider",
+                    label: "bootstrap-kubeadm",
+                    ..kubeadm
+                },
+                "control-plane" => LocalProvider {
+                    kind: "ControlPlaneProvider",
+                    label: "control-plane-kubeadm",
+                    ..kubeadm
+                },
+                _ => CORE,
+            };
+            let objects = list["items"].as_array().unwrap();
+            let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
+            provider.write(&repository, &documents.join("\n---\n"))
+        });
+        lines.collect()
+    }
+
+    fn init(&self, cluster: &Cluster, config: &str) {
+        let kubectl = cluster.kubectl().unwrap();
+        good(&kubectl, &["apply", "-f", "-"], &cert_manager());
+        let init = ["init", "--infrastructure", "tinbox", "--config", config];
+        let kubeconfig = cluster.kubeconfig();
+        let printed = self.workstation.good(&clusterctl(VERSION), &init, Some(&kubeconfig));
+        assert!(printed.contains("infrastructure-tinbox"), "{printed}");
+    }
+
+    /// Runs clusterctl for a management cluster, and returns its output.
+    pub fn clusterctl(&self, side: &Side, arguments: &[&str]) -> String {
+        self.clusterctl_with(side, &side.config, arguments)
+    }
+
+    /// Runs clusterctl with another configuration.
+    pub fn clusterctl_with(&self, side: &Side, config: &str, arguments: &[&str]) -> String {
+        let arguments = [arguments, &["--config", config]].concat();
+        let kubeconfig = side.management.kubeconfig();
+        self.workstation.good(&clusterctl(VERSION), &arguments, Some(&kubeconfig))
+    }
+
+    /// Writes another version of the box's release, as a copied release is laid out. Returns the
+    /// configuration of clusterctl.
+    pub fn write_release(&self, side: &Side, version: &str) -> String {
+        let release = capi::Repository::new(version.trim_start_matches('v'));
+        let provider = LocalProvider {
+            name: "tinbox",
+            kind: "InfrastructureProvider",
+            label: "infrastructure-tinbox",
+            version,
+            series: "major: 0, minor: 1, contract: v1beta1",
+        };
+        let repository = self.workstation.folder().join("repository-box");
+        let line = provider.write(&repository, release.components());
+        self.workstation.config(&format!("{}-{version}", side.name), &[&side.own, &line])
+    }
+
+    /// Adds Hardware with a BMC, whose stock agent runs.
+    pub fn add_machine(&mut self, name: &str, usage: &str) {
+        self.hosts.add(name, usage, "a");
+        let bmc = BmcSim::start(Config::default()).unwrap();
+        let address = bmc.endpoint(None).address;
+        let bmc_name = format!("bmc-{name}");
+        let secret = json!({ "name": bmc_name, "namespace": "default" });
+        self.hosts.rack.apply_object(&json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": secret,
+            "stringData": { "username": BmcSim::USERNAME, "password": BmcSim::PASSWORD },
+        }));
+        self.hosts.rack.apply_object(&json!({
+            "apiVersion": "bmc.tinkerbell.org/v1alpha1", "kind": "Machine", "metadata": secret,
+            "spec": { "connection": {
+                "host": address.host, "port": address.port, "authSecretRef": secret,
+                "insecureTLS": true,
+            } },
+        }));
+        let reference = json!({ "apiGroup": "bmc.tinkerbell.org", "kind": "Machine",
+            "name": bmc_name });
+        let patch = json!({ "spec": { "bmcRef": reference } }).to_string();
+        good(
+            &self.hosts.rack.kubectl,
+            &["patch", "hardware", name, "--type=merge", "-p", &patch],
+            "",
+        );
+        self.bmcs.push(bmc);
+    }
+
+    /// Returns all commands for power and boot device that the BMCs received.
+    pub fn power_commands(&self) -> Value {
+        let chassis = self.bmcs.iter().map(BmcSim::chassis);
+        chassis.map(|it| json!({ "controls": it.controls, "options": it.options })).collect()
+    }
+
+    /// Returns true if all machines are on.
+    pub fn is_on(&self) -> Vec<bool> {
+        self.bmcs.iter().map(|bmc| bmc.chassis().on).collect()
+    }
+
+    /// Returns a ManagementCluster as the box stores it.
+    pub fn pairing(&self, name: &str) -> ManagementCluster {
+        let get = ["get", "managementclusters", name, "-o", "json"];
+        serde_json::from_str(&good(&self.hosts.rack.kubectl, &get, "")).unwrap()
+    }
+}
