@@ -56,7 +56,7 @@ fn clusterctl_moves_a_cluster_and_upgrades_the_provider() {
     remove_provider(&world, &second);
     assert_eq!(machines(&world), before);
     delete(&world.hosts, &first.management, 1);
-    assert_eq!((world.hosts.installations(), world.is_on()), (2, vec![false, false]));
+    assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![false, false]));
 }
 
 /// Checks the output of each flavor by a dry run. The API server calls Cluster API's webhooks.
@@ -85,7 +85,7 @@ fn create(world: &World, side: &Side) {
     management.apply(&[manifest::control_plane(1, BEFORE)]);
     management.apply(&manifest::workers(1, BEFORE));
     wait_running(world, side);
-    assert_eq!(world.hosts.installations(), 2);
+    assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![true, true]));
 }
 
 /// Waits until all objects of the cluster report a running cluster on its two machines.
@@ -106,27 +106,33 @@ fn wait_running(world: &World, side: &Side) {
         .collect();
     assert_eq!(ids, ["tinkerbell://default/a1", "tinkerbell://default/a2"].into());
     let uid = world.pairing(side.name).status.cluster_uid.unwrap();
-    for host in world.hosts.list("hardware") {
-        assert_eq!(host["metadata"]["labels"][CLUSTER_UID], *uid, "{host}");
+    for resource in ["hardware", "workflows", "templates"] {
+        let objects = world.hosts.list(resource);
+        assert_eq!(objects.len(), 2, "{resource}");
+        for object in objects {
+            assert_eq!(object["metadata"]["labels"][CLUSTER_UID], *uid, "{object}");
+        }
     }
 }
 
 /// Returns the tree of the cluster without ages, random suffixes and the width of columns.
 fn describe(world: &World, side: &Side) -> String {
-    let text = world.clusterctl(side, &["describe", "cluster", CLUSTER]);
-    let mut text = text;
+    let mut text = world.clusterctl(side, &["describe", "cluster", CLUSTER]);
     for (pattern, by) in [
         (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
         (r"\b(\d+[smhd])+\b", "AGE"),
-        (r" {2,}", "  "),
-        (r" +\n", "\n"),
+        (r"(?m) +$", ""),
+        // The rest of a message that has more than one line.
+        (r"(?m)^ {6,}", "      "),
+        (r"([^ \n]) {2,}", "$1  "),
     ] {
         text = Regex::new(pattern).unwrap().replace_all(&text, by).into_owned();
     }
     text
 }
 
-/// Returns the state of the machines that nobody may change without an installation.
+/// Returns the state of the machines that changes only by an installation or a deletion. The
+/// generation of a Hardware counts all changes of its spec, such as the permission to netboot.
 fn machines(world: &World) -> Value {
     let list = |resource: &str| world.hosts.list(resource);
     let uids = |resource: &str| -> BTreeSet<String> {
@@ -137,7 +143,8 @@ fn machines(world: &World) -> Value {
         let metadata = &it["metadata"];
         let provisioned = metadata["annotations"][PROVISIONED].as_str();
         assert!(provisioned.is_some() && it["spec"]["userData"].is_string(), "{it}");
-        json!([metadata["uid"], it["spec"], provisioned])
+        assert!(metadata["generation"].is_u64(), "{it}");
+        json!([metadata["uid"], metadata["generation"], it["spec"], provisioned])
     });
     json!({
         "hardware": hardware.collect::<Vec<_>>(),
@@ -145,7 +152,7 @@ fn machines(world: &World) -> Value {
         "jobs": uids("jobs.bmc.tinkerbell.org"),
         "tasks": uids("tasks.bmc.tinkerbell.org"),
         "power": world.power_commands(),
-        "on": world.is_on(),
+        "on": world.are_on(),
         "installations": world.hosts.installations(),
     })
 }

@@ -91,7 +91,7 @@ impl World {
         assert!(printed.contains("infrastructure-tinbox"), "{printed}");
     }
 
-    /// Runs clusterctl for a management cluster, and returns its output.
+    /// Runs clusterctl for a management cluster, and returns its standard output.
     pub fn clusterctl(&self, side: &Side, arguments: &[&str]) -> String {
         self.clusterctl_with(side, &side.config, arguments)
     }
@@ -100,7 +100,9 @@ impl World {
     pub fn clusterctl_with(&self, side: &Side, config: &str, arguments: &[&str]) -> String {
         let arguments = [arguments, &["--config", config]].concat();
         let kubeconfig = side.management.kubeconfig();
-        self.workstation.good(&clusterctl(VERSION), &arguments, Some(&kubeconfig))
+        let printed = self.workstation.run(&clusterctl(VERSION), &arguments, Some(&kubeconfig));
+        assert!(printed.success, "{arguments:?}: {printed:?}");
+        printed.out
     }
 
     /// Writes another version of the box's release, as a copied release is laid out. Returns the
@@ -154,8 +156,8 @@ impl World {
         chassis.map(|it| json!({ "controls": it.controls, "options": it.options })).collect()
     }
 
-    /// Returns true if all machines are on.
-    pub fn is_on(&self) -> Vec<bool> {
+    /// Returns true for each machine that has power.
+    pub fn are_on(&self) -> Vec<bool> {
         self.bmcs.iter().map(|bmc| bmc.chassis().on).collect()
     }
 
