@@ -242,7 +242,8 @@ fn roll_workers(site: &Site) {
     assert_eq!((site.management.nodes().len(), site.hosts.installations()), (4, 11));
 }
 
-/// Deletes the cluster, whose control plane has this many machines. Its Hardware is free afterwards.
+/// Deletes the cluster, whose control plane has this many machines, and checks that all Hardware is
+/// free.
 pub fn delete(hosts: &Hosts, management: &Management, members: usize) {
     good(&management.kubectl, &["delete", "cluster", CLUSTER, "--wait=false"], "");
     management.wait("the end of the cluster", || {

@@ -15,7 +15,7 @@ use crate::claim::program;
 const VERSIONS: [&str; 4] = ["1.8", "1.12", "1.13", "1.14"];
 /// Flavors of the cluster template; the default has the empty name.
 pub const FLAVORS: [&str; 5] = ["", "box-endpoint", "kube-vip", "topology", "workers-only"];
-/// Cluster API's core.
+/// Cluster API's core in the version of `tests/peers/cluster-api/go.mod`.
 pub const CORE: LocalProvider<'_> = LocalProvider {
     name: "cluster-api",
     kind: "CoreProvider",
@@ -23,6 +23,7 @@ pub const CORE: LocalProvider<'_> = LocalProvider {
     version: "v1.13.5",
     series: "major: 1, minor: 13, contract: v1beta2",
 };
+
 #[test]
 fn each_clusterctl_reads_the_release_of_the_box() {
     let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();

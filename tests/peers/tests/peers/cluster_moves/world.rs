@@ -14,7 +14,7 @@ use crate::clusterctl::workstation::{
     LocalProvider, NAME, SECTIONS, Workstation, cert_manager, clusterctl,
 };
 
-/// Version of clusterctl.
+/// The newest pinned version of clusterctl.
 const VERSION: &str = "1.14";
 
 /// A management cluster that is paired with the box.
@@ -36,7 +36,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts the box.
+    /// Starts the box with its pages, from which clusterctl reads, and without machines.
     pub fn start() -> Self {
         let rack = Rack::start_named(NAME, SECTIONS);
         let workstation = Workstation::of(&rack.tinboxd);

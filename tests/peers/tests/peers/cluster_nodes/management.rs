@@ -57,13 +57,13 @@ impl Management {
         file
     }
 
-    /// Applies objects.
+    /// Applies objects by `kubectl apply` of one List.
     pub fn apply(&self, objects: &[Value]) {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         good(&self.kubectl, &["apply", "-f", "-"], &list.to_string());
     }
 
-    /// Returns objects.
+    /// Returns the objects of a resource, or of several with commas between them.
     pub fn list(&self, resource: &str) -> Vec<Value> {
         items(&good(&self.kubectl, &["get", resource, "-o", "json"], ""))
     }
@@ -116,7 +116,10 @@ impl Management {
     /// Returns the conditions of all objects that are not true, for messages of failed tests.
     fn problems(&self) -> String {
         let mut lines = String::new();
-        for object in self.list("clusters,kcp,md,machines,tinkerbellclusters,tinkerbellmachines") {
+        let all = "clusters,kcp,md,machines,tinkerbellclusters,tinkerbellmachines";
+        // Without one of the kinds, kubectl fails and prints the objects of the others.
+        let printed = self.kubectl.run(&["get", all, "-o", "json"], "").unwrap();
+        for object in items(&printed.out) {
             let conditions = object["status"]["conditions"].as_array().cloned();
             for condition in conditions.unwrap_or_default() {
                 if condition["status"] != "True" {
