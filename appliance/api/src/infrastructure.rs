@@ -69,6 +69,17 @@ pub const TINKERBELL_REMEDIATION: Resource =
 pub const OWNER_NAME: &str = "v1alpha1.tinkerbell.org/ownerName";
 /// Label of a Hardware with the namespace of the TinkerbellMachine that owns it.
 pub const OWNER_NAMESPACE: &str = "v1alpha1.tinkerbell.org/ownerNamespace";
+/// Annotation of a Hardware whose machine was provisioned for a Machine of Cluster API, as in CAPT.
+pub const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
+/// Label with the name of the TinkerbellMachine for which an object was made, as in CAPT.
+pub const MACHINE_NAME: &str = "capt.tinkerbell.org/machine-name";
+/// Label with the namespace of the TinkerbellMachine for which an object was made, as in CAPT.
+pub const MACHINE_NAMESPACE: &str = "capt.tinkerbell.org/machine-namespace";
+/// Label with the unique ID of the management cluster that has the TinkerbellMachine.
+pub const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
+/// Annotation of a Hardware with the name of the management cluster that owns the Hardware, for
+/// people. The label with the unique ID decides.
+pub const MANAGEMENT_CLUSTER_NAME: &str = "tinbox.dev/management-cluster";
 /// Label of a Hardware with its failure domain, such as a rack. Without the label, the failure
 /// domain is the name of the box.
 pub const FAILURE_DOMAIN: &str = "topology.tinbox.dev/failure-domain";

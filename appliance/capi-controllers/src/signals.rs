@@ -5,15 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::infrastructure::cluster_api::{self, CONTROL_PLANE, Machine};
 use api::infrastructure::{
-    OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_CLUSTER, TINKERBELL_MACHINE,
-    TINKERBELL_MACHINE_TEMPLATE,
+    CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE, OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_CLUSTER,
+    TINKERBELL_MACHINE, TINKERBELL_MACHINE_TEMPLATE,
 };
 use api::meta::{ObjectKey, Resource};
 use api::network::control_plane_endpoint::ControlPlaneEndpoint;
 use serde_json::Value;
 
 use crate::KnownMachines;
-use crate::tinkerbell_machine::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
 use crate::tinkerbell_remediation::{REMEDIATION, REMEDIATION_NAMESPACE};
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use controllers::runtime::Signals;

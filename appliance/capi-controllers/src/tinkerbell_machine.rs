@@ -10,10 +10,8 @@
 //! has this name, the Hardware records another name first.
 
 mod apply;
-pub mod choice;
 mod conditions;
 mod decide;
-pub mod install;
 mod observe;
 mod plan;
 mod progress;
@@ -90,7 +88,9 @@ impl TinkerbellMachineReconciler {
         let uid = self.view.cluster.as_ref().map(|cluster| cluster.uid.as_str());
         for object in self.objects.list(HARDWARE, None).await? {
             let Ok(host) = read::<Hardware>(object) else { continue };
-            if choice::owner(&host).as_ref() != Some(key) || choice::cluster_uid(&host) != uid {
+            if hardware_choice::owner(&host).as_ref() != Some(key)
+                || hardware_choice::cluster_uid(&host) != uid
+            {
                 continue;
             }
             let Some(begun) = wipe::begun(&host) else { continue };

@@ -20,7 +20,7 @@ use stdx::Clock;
 
 use crate::ManagementView;
 use crate::management_view::ViewEvent;
-use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
+use api::infrastructure::CLUSTER_UID;
 use controllers::runtime::{Reconciled, Reconciler, Requeue};
 use decide::Step;
 pub use decide::{REMEDIATION, REMEDIATION_NAMESPACE};

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 
 pub use inventory::INVENTORY;
 use machine_traits::MachineTraits;
-pub use observe::{ENROLLED, KnownMachines, PROVISIONED, may_enroll};
+pub use observe::{ENROLLED, KnownMachines, may_enroll};
 pub use reports::ReportQueue;
 use rules::RuleMistake;
 use slots::EnrollmentSlots;

@@ -228,11 +228,12 @@ pub fn page() -> String {
     text
 }
 
-/// Crates that record events.
-const RECORDERS: [&str; 7] = [
+/// Crates that record events, or make their reasons.
+const RECORDERS: [&str; 8] = [
     "supervisor",
     "controllers",
     "capi-controllers",
+    "machine-install",
     "status",
     "provisioning",
     "lifecycle",

@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 51] = [
+const PLACES: [Place; 53] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -55,6 +55,8 @@ const PLACES: [Place; 51] = [
     place("agent-rpc", 2, &["http-edge", "stdx"]),
     place("unpack", 1, &["stdx"]),
     place("imaging", 2, &["stdx", "unpack"]),
+    place("hardware-choice", 3, &["api", "status"]),
+    place("machine-install", 2, &["api", "kube-yaml", "oci-reference", "stdx", "template"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
     place(
@@ -85,16 +87,7 @@ const PLACES: [Place; 51] = [
     place(
         "capi-controllers",
         3,
-        &[
-            "api",
-            "controllers",
-            "kube-yaml",
-            "objects",
-            "oci-reference",
-            "status",
-            "stdx",
-            "template",
-        ],
+        &["api", "controllers", "hardware-choice", "machine-install", "objects", "status", "stdx"],
     ),
     place(
         "apiserver",

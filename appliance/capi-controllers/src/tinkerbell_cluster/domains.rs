@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::infrastructure::FailureDomain;
 use api::tinkerbell::Hardware;
 
-use crate::tinkerbell_machine::choice::failure_domain;
+use hardware_choice::failure_domain;
 
 /// Attribute of a failure domain with the names of its boxes, sorted and separated by commas.
 pub const BOXES: &str = "boxes";

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::provided::{self, Provided};
 use super::{TinkerbellClusterReconciler, endpoint, owner};
-use crate::tinkerbell_machine::choice::HardwareRequest;
+use hardware_choice::HardwareRequest;
 
 /// Annotation or label of a cluster whose infrastructure another program manages (`cluster-api`
 /// `util/annotations`; the contract of providers calls it a label).

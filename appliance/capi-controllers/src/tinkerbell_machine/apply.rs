@@ -1,21 +1,23 @@
 //! Execution of the steps of a decision.
 
 use api::bmc::JOB;
-use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT, TINKERBELL_MACHINE};
+use api::infrastructure::{
+    CLUSTER_UID, MANAGEMENT_CLUSTER_NAME, OWNER_NAME, OWNER_NAMESPACE, PROVISIONED, RELEASED_AT,
+    TINKERBELL_MACHINE,
+};
 use api::meta::{Object, ObjectKey, ObjectMeta, Resource};
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
 use objects::{ObjectError, Objects, find, gone_is_fine, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
-use super::choice::{cluster_uid, owner};
-use super::decide::{BOX, FINALIZER, MANAGEMENT_CLUSTER, STARTED, Step};
-use super::install::workflow::{self, CLUSTER_UID, INSTALLATION_NAME};
+use super::decide::{BOX, FINALIZER, STARTED, Step};
 use super::observe::Observed;
 use super::release::job_name;
 use super::wipe::{WIPE_WORKFLOW, WIPED};
 use crate::management_view::ViewEvent;
-use controllers::enrollment::PROVISIONED;
+use hardware_choice::{cluster_uid, owner};
+use machine_install::workflow::{self, INSTALLATION_NAME};
 
 impl TinkerbellMachineReconciler {
     /// Executes one step. `metadata` is that of the last read or write of the TinkerbellMachine.
@@ -195,7 +197,7 @@ fn own(host: &mut Value, observed: &Observed) {
     labels[OWNER_NAME] = json!(machine.name);
     labels[OWNER_NAMESPACE] = json!(machine.namespace);
     set(labels, CLUSTER_UID, cluster.map(|it| &it.uid));
-    set(&mut host["metadata"]["annotations"], MANAGEMENT_CLUSTER, cluster.map(|it| &it.name));
+    set(&mut host["metadata"]["annotations"], MANAGEMENT_CLUSTER_NAME, cluster.map(|it| &it.name));
     add_finalizer(host);
 }
 
@@ -218,7 +220,7 @@ fn free(host: &mut Value, at: jiff::Timestamp) {
     if let Some(annotations) = host["metadata"]["annotations"].as_object_mut() {
         annotations.remove(PROVISIONED);
         annotations.remove(STARTED);
-        annotations.remove(MANAGEMENT_CLUSTER);
+        annotations.remove(MANAGEMENT_CLUSTER_NAME);
         annotations.remove(INSTALLATION_NAME);
         annotations.remove(WIPED);
         annotations.remove(WIPE_WORKFLOW);

@@ -10,23 +10,20 @@ use jiff::Timestamp;
 use serde_json::Value;
 use stdx::Hint as _;
 
-use super::choice::{choose, failure_domain};
 use super::conditions::{BOOTSTRAP, HARDWARE, INSTALLED, PAUSED, READY, StatusUpdate, addresses};
-use super::install::{InstallError, workflow};
 use super::observe::Observed;
 use super::plan::{plan, provider_id};
 use super::progress::progress;
 use super::release;
 use super::wipe;
+use hardware_choice::{choose, failure_domain};
+use machine_install::{InstallError, workflow};
 
 /// Finalizer of TinkerbellMachines and of their Hardware, as in CAPT.
 pub const FINALIZER: &str = "infrastructure.cluster.x-k8s.io/tinkerbellmachine";
 
 /// Annotation of a Hardware with the UID of the TinkerbellMachine whose Workflow was created.
 pub const STARTED: &str = "tinbox.dev/installation-of";
-/// Annotation of a Hardware with the name of the management cluster that owns the Hardware, for
-/// people. The label with the unique ID decides.
-pub const MANAGEMENT_CLUSTER: &str = "tinbox.dev/management-cluster";
 /// Annotation of a TinkerbellMachine with the ID of the only box that serves the machine.
 pub const BOX: &str = "tinbox.dev/box";
 
@@ -220,7 +217,8 @@ fn put_hardware(observed: &Observed, host: &Hardware, update: &mut StatusUpdate)
 
 /// Chooses a Hardware and makes the machine its owner.
 fn claim(observed: &Observed, mut update: StatusUpdate) -> Decision {
-    if let Err(error) = workflow::check_names(&observed.request) {
+    let request = &observed.request;
+    if let Err(error) = workflow::check_names(&request.machine, request.cluster_uid.as_deref()) {
         return failed(observed, update, error.reason(), &sentence(&error));
     }
     let choice = choose(&observed.request, &observed.hosts);
@@ -332,7 +330,7 @@ fn run(observed: &Observed, host: &Hardware, mut update: StatusUpdate) -> Decisi
     let spec = &observed.machine.spec;
     let mut steps = vec![];
     let annotations = &host.metadata.annotations;
-    if !annotations.contains_key(controllers::enrollment::PROVISIONED) {
+    if !annotations.contains_key(api::infrastructure::PROVISIONED) {
         steps.push(Step::MarkProvisioned);
     }
     if spec.hardware_name.is_empty() || spec.provider_id.is_empty() {

@@ -14,11 +14,11 @@ use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, Template, WORKFLOW, Workflow
 use objects::{ObjectError, Objects, fetch, find, read};
 
 use super::TinkerbellMachineReconciler;
-use super::choice::{self, HardwareRequest};
-use super::decide::{BOX, MANAGEMENT_CLUSTER, STARTED};
-use super::install::{template, workflow};
+use super::decide::{BOX, STARTED};
 use crate::ClusterIdentity;
-use controllers::enrollment::PROVISIONED;
+use api::infrastructure::{MANAGEMENT_CLUSTER_NAME, PROVISIONED};
+use hardware_choice::{self, HardwareRequest};
+use machine_install::{template, workflow};
 
 /// TinkerbellMachine with all other inputs of the decision.
 #[derive(Debug, Clone, Default)]
@@ -143,7 +143,7 @@ impl Observed {
     /// Returns true if `host` has another name of the management cluster, which was paired again.
     pub fn has_old_name(&self, host: &Hardware) -> bool {
         let name = self.management_cluster.as_ref().map(|cluster| &cluster.name);
-        host.metadata.annotations.get(MANAGEMENT_CLUSTER) != name
+        host.metadata.annotations.get(MANAGEMENT_CLUSTER_NAME) != name
     }
 }
 
@@ -191,7 +191,7 @@ impl TinkerbellMachineReconciler {
             if !observed.request.may_follow(host) {
                 continue;
             }
-            let uid = choice::cluster_uid(host).unwrap_or_default();
+            let uid = hardware_choice::cluster_uid(host).unwrap_or_default();
             match self.clusters.has_machine(uid, &key).await {
                 Ok(false) => continue,
                 Ok(true) => {}

@@ -4,12 +4,12 @@ use api::infrastructure::TinkerbellClusterSpec;
 use api::meta::ObjectKey;
 use api::tinkerbell::{BootMode, BootOptions, Hardware, Template};
 
-use super::install::image::{self, ImageLookup, ImageRequest};
-use super::install::template::{self, Installation, Overrides};
-use super::install::user_data::{DataFormat, UserData, user_data};
-use super::install::workflow::{self, InstallObjects, InstallRequest};
-use super::install::{InstallError, ProviderId};
 use super::observe::{Inputs, Observed, Values};
+use machine_install::image::{self, ImageLookup, ImageRequest};
+use machine_install::template::{self, Installation, Overrides};
+use machine_install::user_data::{DataFormat, UserData, user_data};
+use machine_install::workflow::{self, InstallObjects, InstallRequest};
+use machine_install::{InstallError, ProviderId};
 
 /// Objects and values that install a machine.
 #[derive(Debug, Clone, PartialEq)]

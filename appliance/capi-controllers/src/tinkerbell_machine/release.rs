@@ -4,15 +4,16 @@
 use std::time::Duration;
 
 use api::bmc::{Action, JOB, Job, JobSpec, PowerAction, SecretRef};
+use api::infrastructure::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
 use api::meta::ObjectKey;
 use api::tinkerbell::{Hardware, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
 use super::conditions::{READY, StatusUpdate};
 use super::decide::{Decision, Step};
-use super::install::workflow::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE, key};
 use super::observe::Observed;
 use super::wipe::{self, WIPE_FAILED, WIPING};
+use machine_install::workflow::key;
 
 /// Label of the power-off Job with the UID of the TinkerbellMachine, because a Job with the same
 /// name may be left over from an earlier machine.

@@ -12,12 +12,12 @@ use stdx::Hint as _;
 
 use super::conditions::{READY, StatusUpdate};
 use super::decide::{Decision, Step};
-use super::install::workflow::{self, InstallRequest};
-use super::install::{InstallError, template};
 use super::observe::Observed;
 use super::plan::boot_options;
 use super::progress::progress;
 use super::release::{NEXT, own_job, stop};
+use machine_install::workflow::{self, InstallRequest};
+use machine_install::{InstallError, template};
 
 /// Annotation of a Hardware with the UID of the deleted TinkerbellMachine whose disks are erased.
 pub const WIPED: &str = "tinbox.dev/wiped-for";

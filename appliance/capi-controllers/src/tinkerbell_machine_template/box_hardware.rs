@@ -15,8 +15,8 @@ use api::tinkerbell::Hardware;
 
 use super::quantity::{number, quantity};
 use super::size::MachineSize;
-use crate::tinkerbell_machine::choice::{HardwareRequest, Verdict, choose};
-use controllers::enrollment::PROVISIONED;
+use api::infrastructure::PROVISIONED;
+use hardware_choice::{HardwareRequest, Verdict, choose};
 
 /// Maximum number of boxes in the status of a template, as in the CustomResourceDefinition.
 pub const BOXES_MAX: usize = 100;

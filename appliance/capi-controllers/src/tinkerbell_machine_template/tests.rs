@@ -13,7 +13,7 @@ use stdx::TestClock;
 
 use super::TinkerbellMachineTemplateReconciler;
 use crate::{ClusterIdentity, ManagementView};
-use controllers::enrollment::PROVISIONED;
+use api::infrastructure::PROVISIONED;
 use controllers::runtime::{Reconciler as _, Requeue};
 
 /// Change of a stored object.

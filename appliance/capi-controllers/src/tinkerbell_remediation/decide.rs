@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::observe::Observed;
 use crate::conditions::{DecisionTime, Finding, PAUSED, READY, find};
-use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
+use api::infrastructure::CLUSTER_UID;
 
 /// Label of a Job with the name of the TinkerbellRemediation that requests the power cycle.
 pub const REMEDIATION: &str = "tinbox.dev/remediation";

@@ -11,8 +11,8 @@ use objects::{ObjectError, fetch, find};
 
 use super::TinkerbellRemediationReconciler;
 use super::decide::job_key;
-use crate::tinkerbell_machine::choice::HardwareRequest;
 use crate::tinkerbell_machine::is_registered;
+use hardware_choice::HardwareRequest;
 
 /// TinkerbellRemediation with all other inputs of the decision.
 #[derive(Debug, Clone, Default)]

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
+use api::infrastructure::{OWNER_NAME, PROVISIONED};
 use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
 
 /// Annotation with the Workflow that a rule set created for a machine. While the annotation exists,
 /// no second Workflow is created, even if the first Workflow was deleted.
 pub const ENROLLED: &str = "tinbox.dev/enrolled";
-/// Annotation of a machine that Cluster API Provider Tinkerbell has provisioned.
-pub const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
-/// Label of a machine that Cluster API Provider Tinkerbell has claimed.
-const CLAIMED: &str = "v1alpha1.tinkerbell.org/ownerName";
 
 /// Index of machines and workflows, as input of the enrollment.
 pub trait KnownMachines: Send + Sync + 'static {
@@ -36,7 +33,7 @@ pub fn may_enroll(hardware: &Hardware, has_workflow: bool) -> bool {
     hardware.spec.auto.enrollment_enabled
         && !metadata.annotations.contains_key(ENROLLED)
         && !metadata.annotations.contains_key(PROVISIONED)
-        && !metadata.labels.contains_key(CLAIMED)
+        && !metadata.labels.contains_key(OWNER_NAME)
         && metadata.deletion_timestamp.is_none()
         && !has_workflow
 }

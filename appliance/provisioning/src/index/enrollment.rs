@@ -21,8 +21,9 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
+    use api::infrastructure::PROVISIONED;
     use api::tinkerbell::{AUTO_ENROLLMENT, Hardware, TaskStatus, Workflow};
-    use controllers::enrollment::{ENROLLED, PROVISIONED};
+    use controllers::enrollment::ENROLLED;
 
     use super::Index;
 

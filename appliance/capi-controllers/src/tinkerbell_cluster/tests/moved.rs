@@ -1,9 +1,9 @@
 //! Clusters that `clusterctl move` created again, without their status.
 
+use api::infrastructure::PROVISIONED;
 use api::infrastructure::cluster_api::CLUSTER;
 use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_MACHINE};
 use api::tinkerbell::HARDWARE;
-use controllers::enrollment::PROVISIONED;
 use serde_json::json;
 
 use super::{BOX, VIP, cluster, endpoint, host, ready, world};

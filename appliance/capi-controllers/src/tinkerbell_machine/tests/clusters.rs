@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::World;
 use super::deletion::bmc;
 use crate::tinkerbell_machine::decide::decide;
-use crate::tinkerbell_machine::install::workflow::second_name;
+use machine_install::workflow::second_name;
 
 /// Returns the unique ID of the management cluster that owns a Hardware, and its name for people.
 fn owner(world: &World, host: &str) -> (Value, Value) {

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::deletion::bmc;
 use super::{STEPS_MAX, World};
-use crate::tinkerbell_machine::install::workflow::second_name;
 use controllers::runtime::{Reconciler as _, Requeue};
+use machine_install::workflow::second_name;
 
 /// Objects whose writes fail after a number of writes, as after a power cut.
 struct PowerCut {

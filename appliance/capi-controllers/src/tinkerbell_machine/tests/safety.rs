@@ -9,8 +9,8 @@ use objects::Objects as _;
 use serde_json::{Value, json};
 
 use super::World;
-use crate::tinkerbell_machine::install::workflow::second_name;
 use controllers::runtime::Reconciler as _;
+use machine_install::workflow::second_name;
 
 fn bmc() -> Value {
     json!({ "bmcRef": { "kind": "Machine", "name": "bmc1" } })

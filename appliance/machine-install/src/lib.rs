@@ -4,6 +4,8 @@
 //! All functions are pure. In the order of an installation: [`image::resolve`],
 //! [`user_data::user_data`], [`template::Overrides::data_or`] with [`template::default_data`], and
 //! [`workflow::objects`].
+//!
+//! This crate must never read or write objects.
 
 mod error;
 pub mod image;

@@ -1,18 +1,12 @@
 //! Template and Workflow objects of an installation, with CAPT's names and labels.
 
+use api::infrastructure::{CLUSTER_UID, MACHINE_NAME, MACHINE_NAMESPACE};
 use api::meta::{ObjectKey, ObjectMeta};
 use api::tinkerbell::{BootMode, BootOptions, Hardware, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
 use super::InstallError;
-use crate::tinkerbell_machine::choice::HardwareRequest;
 
-/// Label with the name of the TinkerbellMachine.
-pub const MACHINE_NAME: &str = "capt.tinkerbell.org/machine-name";
-/// Label with the namespace of the TinkerbellMachine.
-pub const MACHINE_NAMESPACE: &str = "capt.tinkerbell.org/machine-namespace";
-/// Label with the unique ID of the management cluster that has the TinkerbellMachine.
-pub const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
 /// Annotation of a Hardware with the name of the Template and the Workflow of its machine, if an
 /// object of another machine has the name of the machine.
 pub const INSTALLATION_NAME: &str = "tinbox.dev/installation-name";
@@ -114,15 +108,15 @@ pub fn objects(request: &InstallRequest<'_>, data: &str) -> Result<InstallObject
 ///
 /// # Errors
 /// The first name that is not valid.
-pub fn check_names(request: &HardwareRequest) -> Result<(), InstallError> {
+pub fn check_names(machine: &ObjectKey, cluster_uid: Option<&str>) -> Result<(), InstallError> {
     let names = [
-        ("TinkerbellMachine", Some(&request.machine.name)),
-        ("namespace", Some(&request.machine.namespace)),
-        ("management cluster", request.cluster_uid.as_ref()),
+        ("TinkerbellMachine", Some(machine.name.as_str())),
+        ("namespace", Some(&machine.namespace)),
+        ("management cluster", cluster_uid),
     ];
     let invalid = names.into_iter().find_map(|(what, name)| {
         let name = name.filter(|name| !is_label_value(name))?;
-        Some(InstallError::NameInvalid { what, name: name.clone() })
+        Some(InstallError::NameInvalid { what, name: name.to_owned() })
     });
     invalid.map_or(Ok(()), Err)
 }

@@ -3,7 +3,7 @@ use api::tinkerbell::{BootMode, BootOptions, Hardware, Template, Workflow};
 use serde_json::{Value, json};
 
 use super::{InstallObjects, InstallRequest, is_of, key, objects, second_name};
-use crate::tinkerbell_machine::install::InstallError;
+use crate::InstallError;
 
 fn hardware(more: &Value) -> Hardware {
     let mut object = json!({

@@ -4,8 +4,8 @@ use api::tinkerbell::{Hardware, Template};
 use serde_json::{Value, json};
 
 use super::{DataFormat, Installation, Overrides, default_data, hardware_override, referenced};
-use crate::tinkerbell_machine::install::InstallError;
-use crate::tinkerbell_machine::install::image::{Checksum, Image, ImageLocation};
+use crate::InstallError;
+use crate::image::{Checksum, Image, ImageLocation};
 
 const MAC: &str = "52:54:00:77:00:01";
 const METADATA: &str = "http://10.77.0.1:50061";

@@ -5,6 +5,8 @@
 //! `providerID`) gets the Hardware with this name or nothing. Other requests get the free Hardware
 //! with the highest sum of preferred weights, then the Hardware that was released the longest time
 //! ago, then the first by namespace and name.
+//!
+//! This crate must never read or write objects. Enter at [`choose`].
 
 mod machine_model;
 mod named;
@@ -15,16 +17,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use api::infrastructure::{
-    Affinity, FAILURE_DOMAIN, HardwareSelector, OWNER_NAME, OWNER_NAMESPACE, RELEASED_AT,
-    TinkerbellMachine,
+    Affinity, CLUSTER_UID, FAILURE_DOMAIN, HardwareSelector, MANAGEMENT_CLUSTER_NAME, OWNER_NAME,
+    OWNER_NAMESPACE, PROVISIONED, RELEASED_AT, TinkerbellMachine,
 };
 use api::meta::{ObjectKey, SelectorError};
 use api::tinkerbell::Hardware;
 use jiff::Timestamp;
 
-use crate::tinkerbell_machine::decide::MANAGEMENT_CLUSTER;
-use crate::tinkerbell_machine::install::workflow::CLUSTER_UID;
-use controllers::enrollment::PROVISIONED;
 use machine_model::MachineModel;
 pub use named::NameError;
 use named::named;
@@ -259,14 +258,14 @@ fn candidates<'a>(
 }
 
 /// Returns the key of the TinkerbellMachine that owns a Hardware; `None` if the Hardware is free.
-pub(super) fn owner(host: &Hardware) -> Option<ObjectKey> {
+pub fn owner(host: &Hardware) -> Option<ObjectKey> {
     let labels = &host.metadata.labels;
     let name = labels.get(OWNER_NAME)?;
     Some(ObjectKey::new(labels.get(OWNER_NAMESPACE).map_or("", String::as_str), name))
 }
 
 /// Returns the unique ID of the management cluster that owns a Hardware; `None` for the box.
-pub(super) fn cluster_uid(host: &Hardware) -> Option<&str> {
+pub fn cluster_uid(host: &Hardware) -> Option<&str> {
     host.metadata.labels.get(CLUSTER_UID).map(String::as_str)
 }
 
@@ -277,7 +276,7 @@ fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
         return Err(Refusal::Deleted);
     }
     if let Some(owner) = owner(host).filter(|_| !wanted.follows(host)) {
-        let cluster = host.metadata.annotations.get(MANAGEMENT_CLUSTER).cloned();
+        let cluster = host.metadata.annotations.get(MANAGEMENT_CLUSTER_NAME).cloned();
         return Err(Refusal::InUse { machine: owner, cluster });
     }
     // A provisioned machine without an owner may have lost its labels. Only a request that adopts

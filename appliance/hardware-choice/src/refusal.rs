@@ -99,11 +99,7 @@ impl fmt::Display for Refusal {
                 cluster.map_or(Ok(()), |it| write!(f, " of the management cluster {it}"))
             }
             Self::Provisioned => {
-                write!(
-                    f,
-                    "{predicate}: remove the annotation {}",
-                    controllers::enrollment::PROVISIONED
-                )
+                write!(f, "{predicate}: remove the annotation {}", api::infrastructure::PROVISIONED)
             }
             Self::NoMac => write!(f, "{predicate}: set spec.interfaces[0].dhcp.mac"),
             Self::NoDisk => write!(f, "{predicate}: set spec.disks[0].device"),
