@@ -9,8 +9,9 @@ use http::Method;
 use peers::Tinboxd;
 use serde_json::json;
 
-use crate::client::{Access, Client};
-use crate::{rss, until_ready};
+use crate::until_ready;
+use api_bench::client::{Access, Client};
+use api_bench::rss_mib;
 
 /// Number of machines that fill the box.
 const MACHINES: usize = 10_000;
@@ -34,7 +35,7 @@ pub async fn run() -> Result<()> {
     try_join_all((0..CLIENTS).map(|first| fill(client.clone(), first))).await?;
     let filled_in = began.elapsed();
     tokio::time::sleep(SETTLED).await;
-    let filled = rss(&[tinboxd.id()])?;
+    let filled = rss_mib(&[tinboxd.id()])?;
     let store = tinboxd.folder().join("state/objects.redb");
     let bytes = store.metadata().context("cannot measure the store")?.len();
     tinboxd.kill();
@@ -44,7 +45,7 @@ pub async fn run() -> Result<()> {
     let start = began.elapsed();
     let tinboxd = restarted.await??;
     tokio::time::sleep(SETTLED).await;
-    let again = rss(&[tinboxd.id()])?;
+    let again = rss_mib(&[tinboxd.id()])?;
     println!("{MACHINES} machines with an inventory of {INVENTORY_BYTES} bytes");
     println!("filled in            {:>8.1} s", filled_in.as_secs_f64());
     println!("store                {:>8.1} MiB", bytes as f64 / f64::from(1 << 20));

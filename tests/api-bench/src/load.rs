@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::client::Client;
+use api_bench::client::Client;
 
 /// API path of the created objects.
 const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";

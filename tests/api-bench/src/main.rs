@@ -2,7 +2,6 @@
 //! machine, durable on both sides. Compare ratios only: the machine may be busy, and its load is
 //! printed. The argument `growth` (`make bench-growth`) measures a full box alone.
 
-mod client;
 mod growth;
 mod load;
 
@@ -13,7 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 
-use client::{Access, Client};
+use api_bench::client::{Access, Client};
+use api_bench::rss_mib;
 use http::Method;
 use peers::{Cluster, ClusterConfig, Tinboxd};
 
@@ -96,7 +96,7 @@ async fn until_ready(client: &Client) -> Result<()> {
 }
 
 async fn measure(client: &Client, start: Duration, processes: &[u32]) -> Result<Figures> {
-    let rss_idle = rss(processes)?;
+    let rss_idle = rss_mib(processes)?;
     let alone = load::creates(client, "alone", 1, ALONE).await?;
     let each = (OBJECTS - ALONE) / CLIENTS;
     let crowd = load::creates(client, "crowd", CLIENTS, each).await?;
@@ -104,21 +104,8 @@ async fn measure(client: &Client, start: Duration, processes: &[u32]) -> Result<
     load::creates(client, "rest", 1, rest).await?;
     let list = load::list(client, OBJECTS).await?;
     let watch = load::watch_latency(client, WATCHERS).await?;
-    let rss_loaded = rss(processes)?;
+    let rss_loaded = rss_mib(processes)?;
     Ok(Figures { start: start.as_secs_f64(), rss_idle, alone, crowd, list, watch, rss_loaded })
-}
-
-/// Resident memory of the processes together, in MiB.
-fn rss(processes: &[u32]) -> Result<f64> {
-    let mut kib = 0.0;
-    for process in processes {
-        let path = format!("/proc/{process}/status");
-        let status = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        kib += number.with_context(|| format!("{path} has no VmRSS"))?;
-    }
-    Ok(kib / 1024.0)
 }
 
 /// Prints one line per figure: the value of the box, the value of kube-apiserver, the factor by

@@ -1,0 +1,58 @@
+//! Agents that wait for their first action.
+
+use std::time::{Duration, Instant};
+
+use agent_rpc::client::Client;
+use anyhow::{Context as _, Result};
+use tokio::task::JoinSet;
+
+use crate::machines::Machine;
+
+/// Interval of requests after an answer without an action.
+const ASK: Duration = Duration::from_millis(20);
+/// Maximum time until every agent has its action.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Agents that request work.
+pub struct Agents(JoinSet<Result<(Machine, Instant)>>);
+
+impl Agents {
+    /// Starts an agent for each machine, which connects to the server `authority`.
+    ///
+    /// # Errors
+    /// The authority is invalid.
+    pub fn start(machines: &[(Machine, String)]) -> Result<Self> {
+        let mut waiting = JoinSet::new();
+        for (machine, authority) in machines {
+            let machine = *machine;
+            let client = Client::connect(authority, &machine.mac(), None, None)?;
+            waiting.spawn(async move {
+                loop {
+                    match client.next(None).await {
+                        Ok(_) => return Ok((machine, Instant::now())),
+                        Err(error) if error.is_permanent() => return Err(error.into()),
+                        Err(_) => tokio::time::sleep(ASK).await,
+                    }
+                }
+            });
+        }
+        Ok(Self(waiting))
+    }
+
+    /// Waits until every agent has its action. Returns when each got it.
+    ///
+    /// # Errors
+    /// An agent is refused, or gets no action in time.
+    pub async fn offered(mut self) -> Result<Vec<(Machine, Instant)>> {
+        let mut offered = Vec::new();
+        let all = async {
+            while let Some(one) = self.0.join_next().await {
+                offered.push(one??);
+            }
+            anyhow::Ok(())
+        };
+        let ended = tokio::time::timeout(LIMIT, all).await;
+        ended.with_context(|| format!("work was offered to {} agents only", offered.len()))??;
+        Ok(offered)
+    }
+}

@@ -1,0 +1,7 @@
+//! Parts of the benches of the API and of Cluster API: a client that opens few connections, and the
+//! memory of processes.
+
+pub mod client;
+mod memory;
+
+pub use memory::rss_mib;
