@@ -12,6 +12,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
 	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1'
+	@echo '  make demo-capi takes DEMO_MODE=capt, for the stock provider instead of the box'
 
 setup: ## install what building and testing need (Debian packages; asks for root)
 	@tests/step.sh begin
@@ -26,7 +27,7 @@ artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
 demo: artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
 	@$(PROGRAMS)/tinbox-demo
 
-demo-capi: artifacts ## let stock Cluster API provision a virtual NUC through the box (root)
+demo-capi: artifacts ## make a cluster of a virtual NUC by clusterctl and the box (root)
 	@$(PROGRAMS)/tinbox-demo-capi
 
 peers: setup ## build the stock programs that tests run against (Go; 20 CPU minutes, once)

@@ -3,13 +3,14 @@
 //! Never: a test passes because a program is missing. A missing program is an error that names the
 //! package to install. Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] for management
 //! controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API, at
-//! [`cluster_api::Managers`] for Cluster API, at [`Docker`] for containers of agents; the tests are
-//! in `tests/peers/`.
+//! [`cluster_api::Managers`] and [`clusterctl::Workstation`] for Cluster API, at [`Docker`] for
+//! containers of agents; the tests are in `tests/peers/`.
 
 pub mod bmc_sim;
 mod built;
 mod cluster;
 pub mod cluster_api;
+pub mod clusterctl;
 mod docker;
 mod ipmi_sim;
 mod ipmitool;

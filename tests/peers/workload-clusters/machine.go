@@ -23,7 +23,7 @@ type machine struct {
 // machines are all machines that run.
 type machines struct {
 	clusters *clusters
-	// Folder with a file for each agent ID: the installed Kubernetes version.
+	// Folder with a file for each Hardware by name: the installed Kubernetes version.
 	disks   string
 	running map[string]*machine
 	// Last error of each machine that cannot join, so that each error is logged once.
@@ -85,8 +85,7 @@ func (m *machines) boot(
 	if err != nil {
 		return nil, fmt.Errorf("invalid user data: %w", err)
 	}
-	agent, _, _ := unstructured.NestedString(hardware.Object, "spec", "agentID")
-	version, err := os.ReadFile(filepath.Join(m.disks, agent))
+	version, err := os.ReadFile(filepath.Join(m.disks, hardware.GetName()))
 	if err != nil {
 		return nil, fmt.Errorf("the disk is empty: %w", err)
 	}

@@ -34,6 +34,8 @@ pub struct LabConfig {
     pub images: bool,
     /// True when the box serves its web pages, at `https://10.77.0.1`.
     pub pages: bool,
+    /// Host name of the box in its certificate; empty for none.
+    pub name: String,
     /// Registries of images that use `http`.
     pub plain_registries: Vec<String>,
 }
@@ -53,6 +55,7 @@ impl LabConfig {
             reservations: true,
             images: false,
             pages: false,
+            name: String::new(),
             plain_registries: Vec::new(),
         }
     }
@@ -124,6 +127,11 @@ impl Lab {
     /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.state.join("admin.kubeconfig")
+    }
+
+    /// Path of the box's CA certificate.
+    pub fn authority(&self) -> PathBuf {
+        self.state.join("pki/ca.crt")
     }
 
     /// Path of the file with the one-time code that claims the box.

@@ -5,7 +5,8 @@
 //!
 //! Never: access the box by another way than an owner has.
 //!
-//! Enter at [`Lab::start`]; [`Management::start`] adds a management cluster that controls the box.
+//! Enter at [`Lab::start`]; [`Management::start`] adds a management cluster that controls the box,
+//! and [`QuickStart::start`] one that the box itself provisions for.
 
 mod artifacts;
 mod cluster_manifest;
@@ -14,6 +15,8 @@ mod image_registry;
 mod lab;
 mod management;
 mod manifests;
+mod nodes;
+mod quick_start;
 mod screen;
 mod state;
 
@@ -26,7 +29,8 @@ pub use management::Management;
 pub use manifests::{
     CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
 };
-pub use screen::{Screen, exit, say, show};
+pub use quick_start::QuickStart;
+pub use screen::{Screen, exit, say, show, show_run};
 pub use state::WorkflowView;
 
 pub use qemu::{

@@ -61,7 +61,10 @@ impl Management {
     /// # Errors
     /// The part that could not be built, or the program that did not start.
     pub fn start(lab: Lab) -> anyhow::Result<Self> {
-        Self::start_with(lab, |new| new.install("tinkerbell", PROVIDER))
+        Self::start_with(lab, |new| {
+            new.install_managers()?;
+            new.install("tinkerbell", PROVIDER)
+        })
     }
 
     /// Starts as [`Management::start`], with the kinds of the box's own provider, and pairs the box
@@ -71,24 +74,38 @@ impl Management {
     /// The part that could not be built, or the program that did not start.
     pub fn start_paired(lab: Lab) -> anyhow::Result<Self> {
         let new = Self::start_with(lab, |new| {
+            new.install_managers()?;
             let release = Repository::new("0.1.0");
             let mut command = new.kubectl(new.kubeconfig());
             command.args(["apply", "--server-side", "-f", "-"]);
             run(command, release.components()).context("cannot install the box's kinds")?;
             Ok(())
         })?;
-        // The box accepts only kubeconfigs with embedded certificates.
-        let mut view = new.kubectl(new.kubeconfig());
-        view.args(["config", "view", "--raw", "--minify", "--flatten"]);
-        let file = new.lab.file("management.kubeconfig", &run(view, "")?)?;
-        let file = file.to_str().context("the path is not valid UTF-8")?;
-        new.lab.tinbox(&["capi", "pair", "prod", "--management-kubeconfig", file])?;
+        run(new.pair("prod")?, "")?;
         Ok(new)
     }
 
-    fn start_with(
+    /// Returns the command that pairs the box with the management cluster under this name.
+    ///
+    /// # Errors
+    /// The kubeconfig for the command cannot be written.
+    pub fn pair(&self, name: &str) -> anyhow::Result<Command> {
+        // The box accepts only kubeconfigs with embedded certificates.
+        let mut view = self.kubectl(self.kubeconfig());
+        view.args(["config", "view", "--raw", "--minify", "--flatten"]);
+        let file = self.lab.file("management.kubeconfig", &run(view, "")?)?;
+        let file = file.to_str().context("the path is not valid UTF-8")?;
+        self.lab.command(&["capi", "pair", name, "--management-kubeconfig", file])
+    }
+
+    /// Starts the API server, calls `install`, which must install the kinds of Cluster API and of a
+    /// provider, and starts the managers of Cluster API.
+    ///
+    /// # Errors
+    /// The part that could not be built, or the program that did not start.
+    pub(crate) fn start_with(
         lab: Lab,
-        install_kinds: impl FnOnce(&Self) -> anyhow::Result<()>,
+        install: impl FnOnce(&Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let programs = Programs::build()?;
         let folder = lab.rack.work_dir().join("management");
@@ -97,10 +114,7 @@ impl Management {
         webhook_certificates(&server, &folder)?;
         let managers = Vec::new();
         let mut new = Self { lab, folder, programs, server, managers, provider: None };
-        for (name, ports) in MANAGERS {
-            new.install(name, ports)?;
-        }
-        install_kinds(&new)?;
+        install(&new)?;
         let mut wait = new.kubectl(new.kubeconfig());
         wait.args(["wait", "crd", "--all", "--for=condition=Established", "--timeout=120s"]);
         run(wait, "").context("the kinds of Cluster API are not served")?;
@@ -127,10 +141,28 @@ impl Management {
         Ok(())
     }
 
+    fn install_managers(&self) -> anyhow::Result<()> {
+        MANAGERS.into_iter().try_for_each(|(name, ports)| self.install(name, ports))
+    }
+
+    /// Names of the managers of Cluster API, each with a List of the objects to install.
+    ///
+    /// # Errors
+    /// A manifest cannot be built or read.
+    pub(crate) fn manifests(&self) -> anyhow::Result<Vec<(&'static str, Value)>> {
+        let manifests = MANAGERS.into_iter();
+        manifests.map(|(name, ports)| Ok((name, self.manifest(name, ports)?))).collect()
+    }
+
+    /// The manifest of a provider's release, without its Pods.
+    fn manifest(&self, name: &str, ports: Ports) -> anyhow::Result<Value> {
+        let with = WithWebhooks { ports, authority: self.server.authority() };
+        with.read(self.programs.manifest(name)?)
+    }
+
     /// Applies the manifest of a provider's release, without its Pods.
     fn install(&self, name: &str, ports: Ports) -> anyhow::Result<()> {
-        let with = WithWebhooks { ports, authority: self.server.authority() };
-        let list = with.read(self.programs.manifest(name)?)?;
+        let list = self.manifest(name, ports)?;
         let mut command = self.kubectl(self.kubeconfig());
         command.args(["apply", "--server-side", "-f", "-"]);
         run(command, &list.to_string()).with_context(|| format!("cannot install {name}"))?;

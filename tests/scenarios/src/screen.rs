@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
 /// Exit code of a program; prints an error with its cause on standard error.
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {
@@ -102,6 +102,17 @@ impl Default for Screen {
 /// Prints a heading with an empty line before it.
 pub fn say(text: &str) {
     println!("\n== {text}");
+}
+
+/// Prints a command as a user would type it, and runs the command with its output on the terminal.
+///
+/// # Errors
+/// It cannot be run, or fails.
+pub fn show_run(text: &str, command: &mut Command) -> anyhow::Result<()> {
+    show(text);
+    let status = command.status().with_context(|| format!("cannot run {text}"))?;
+    ensure!(status.success(), "failed: {text}");
+    Ok(())
 }
 
 /// Prints a command as a user would type it.

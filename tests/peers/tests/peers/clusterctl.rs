@@ -1,13 +1,13 @@
 //! Stock clusterctl, pointed at the box by one URL: the provider is installed into a management
 //! cluster and removed again.
 
-pub mod workstation;
-
 use std::fs;
 use std::path::Path;
 
+use peers::clusterctl::{
+    CORE, HOST, NAME, SECTIONS, Workstation, cert_manager, program as clusterctl,
+};
 use peers::{Cluster, ClusterConfig, Tinboxd, printed};
-use workstation::{HOST, LocalProvider, NAME, SECTIONS, Workstation, cert_manager, clusterctl};
 
 use crate::claim::program;
 
@@ -15,24 +15,17 @@ use crate::claim::program;
 const VERSIONS: [&str; 4] = ["1.8", "1.12", "1.13", "1.14"];
 /// Flavors of the cluster template; the default has the empty name.
 pub const FLAVORS: [&str; 5] = ["", "box-endpoint", "kube-vip", "topology", "workers-only"];
-/// Cluster API's core in the version of `tests/peers/cluster-api/go.mod`.
-pub const CORE: LocalProvider<'_> = LocalProvider {
-    name: "cluster-api",
-    kind: "CoreProvider",
-    label: "cluster-api",
-    version: "v1.13.5",
-    series: "major: 1, minor: 13, contract: v1beta2",
-};
 
 #[test]
 fn each_clusterctl_reads_the_release_of_the_box() {
     let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
-    let workstation = Workstation::of(&tinboxd);
+    let workstation = Workstation::of(&tinboxd).unwrap();
     let config = workstation.url();
     for version in VERSIONS {
-        let program = clusterctl(version);
+        let program = clusterctl(version).unwrap();
         let read = |arguments: &[&str]| {
-            workstation.good(&program, &[arguments, &["--config", &config]].concat(), None)
+            let arguments = [arguments, &["--config", &config]].concat();
+            workstation.good(&program, &arguments, None).unwrap()
         };
         let listed = read(&["config", "repositories"]);
         assert!(listed.contains("tinbox") && listed.contains(HOST), "{version}: {listed}");
@@ -56,7 +49,7 @@ fn each_clusterctl_reads_the_release_of_the_box() {
             assert!(!yaml.contains("${"), "{version}: {yaml}");
         }
         let missing = [&cluster[..], &["--flavor", "none", "--config", &config]].concat();
-        let printed = workstation.run(&program, &missing, None);
+        let printed = workstation.run(&program, &missing, None).unwrap();
         assert!(!printed.success && printed.err.contains("cluster-template-none"), "{printed:?}");
     }
 }
@@ -64,23 +57,24 @@ fn each_clusterctl_reads_the_release_of_the_box() {
 #[test]
 fn a_workstation_without_the_name_of_the_box_copies_the_release() {
     let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
-    let workstation = Workstation::of(&tinboxd);
+    let workstation = Workstation::of(&tinboxd).unwrap();
     let pages = format!("https://{}:8443", tinboxd.address());
     let kubeconfig = tinboxd.kubeconfig().display().to_string();
     let init = ["--kubeconfig", &kubeconfig, "capi", "init", "--pages", &pages];
-    let printed = workstation.run(&program("tinbox"), &init, None);
+    let printed = workstation.run(&program("tinbox"), &init, None).unwrap();
     assert!(printed.success, "{printed:?}");
     let (copy, install) = printed.out.trim_end().rsplit_once('\n').unwrap();
     // Twice: a later version replaces the files.
     for _ in 0..2 {
-        workstation.good(Path::new("/bin/sh"), &["-c", copy], None);
+        workstation.good(Path::new("/bin/sh"), &["-c", copy], None).unwrap();
     }
     let home = workstation.folder().display().to_string();
     let config = install.split_once("--config ").unwrap().1.trim_matches('"');
     let config = config.replace("$HOME", &home);
     for version in VERSIONS {
         let provider = ["generate", "provider", "--infrastructure", "tinbox", "--config", &config];
-        let all = workstation.good(&clusterctl(version), &provider, None);
+        let clusterctl = clusterctl(version).unwrap();
+        let all = workstation.good(&clusterctl, &provider, None).unwrap();
         assert!(all.contains("kind: TinkerbellClusterTemplate"), "{version}: {all}");
     }
 }
@@ -91,22 +85,23 @@ fn local_core(workstation: &Workstation, more: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-api/build.sh");
     let components = printed(&script, &["core.yaml"]).unwrap().remove(0);
     let components = fs::read_to_string(components).unwrap();
-    let core = CORE.write(&workstation.folder().join("core"), &components);
-    workstation.config("core", &[&core, more])
+    let core = CORE.write(&workstation.folder().join("core"), &components).unwrap();
+    workstation.config("core", &[&core, more]).unwrap()
 }
 
 #[test]
 fn a_management_cluster_gets_the_provider_and_gives_it_back() {
     let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
-    let workstation = Workstation::of(&tinboxd);
+    let workstation = Workstation::of(&tinboxd).unwrap();
     let cluster =
         Cluster::start(&ClusterConfig { controllers: true, ..ClusterConfig::default() }).unwrap();
     let kubectl = cluster.kubectl().unwrap();
     assert!(kubectl.run(&["apply", "-f", "-"], &cert_manager()).unwrap().success);
-    let (program, kubeconfig) = (clusterctl("1.13"), cluster.kubeconfig());
-    let run = |arguments: &[&str]| workstation.good(&program, arguments, Some(&kubeconfig));
+    let (program, kubeconfig) = (clusterctl("1.13").unwrap(), cluster.kubeconfig());
+    let run =
+        |arguments: &[&str]| workstation.good(&program, arguments, Some(&kubeconfig)).unwrap();
 
-    let config = local_core(&workstation, &workstation.provider());
+    let config = local_core(&workstation, &workstation.provider().unwrap());
     let none = ["--bootstrap", "-", "--control-plane", "-", "--config", &config];
     let init = ["init", "--core", "cluster-api", "--infrastructure", "tinbox"];
     let said = run(&[&init[..], &none].concat());

@@ -20,6 +20,10 @@ pub fn box_toml(config: &LabConfig, artifacts: &Path, cache: &Path) -> String {
     };
     // The port is in the namespace of the rack's box, so racks do not disturb each other.
     let web = if config.pages { "[web]\nlisten = \"10.77.0.1:443\"\n" } else { "" };
+    let api = match config.name.as_str() {
+        "" => String::new(),
+        name => format!("[api]\nnames = [{name:?}]\n"),
+    };
     // On a busy machine an emulated timer is so late that Linux treats it as broken and panics.
     format!(
         "[network]\n\
@@ -34,7 +38,7 @@ pub fn box_toml(config: &LabConfig, artifacts: &Path, cache: &Path) -> String {
          boot_secs = 600\n\
          [bmc]\n\
          poll_secs = 5\n\
-         {images}{web}",
+         {images}{api}{web}",
         config.network, config.silence_secs,
     )
 }

@@ -12,6 +12,7 @@ mod faults;
 mod founding_guide;
 mod images;
 mod path;
+mod quick_start;
 mod restarts;
 mod storage;
 mod strangers;

@@ -4,15 +4,14 @@ use api::management_cluster::ManagementCluster;
 use peers::Cluster;
 use peers::bmc_sim::{BmcSim, Config};
 use peers::cluster_api::ManagerPlan;
+use peers::clusterctl::{
+    LocalProvider, NAME, SECTIONS, Workstation, cert_manager, program as clusterctl,
+};
 use serde_json::{Value, json};
 
 use crate::agents::rack::Rack;
 use crate::cluster_nodes::hosts::Hosts;
 use crate::cluster_nodes::management::{Management, good};
-use crate::clusterctl::CORE;
-use crate::clusterctl::workstation::{
-    LocalProvider, NAME, SECTIONS, Workstation, cert_manager, clusterctl,
-};
 
 /// The newest pinned version of clusterctl.
 const VERSION: &str = "1.14";
@@ -39,7 +38,7 @@ impl World {
     /// Starts the box with its pages, from which clusterctl reads, and without machines.
     pub fn start() -> Self {
         let rack = Rack::start_named(NAME, SECTIONS);
-        let workstation = Workstation::of(&rack.tinboxd);
+        let workstation = Workstation::of(&rack.tinboxd).unwrap();
         Self { hosts: Hosts::start(rack), workstation, bmcs: Vec::new() }
     }
 
@@ -49,7 +48,8 @@ impl World {
         let (mut own, mut config) = (String::new(), String::new());
         let management = Management::start(self.hosts.log(), |cluster, plan| {
             own = self.write_providers(name, plan);
-            config = self.workstation.config(name, &[&own, &self.workstation.provider()]);
+            let provider = self.workstation.provider().unwrap();
+            config = self.workstation.config(name, &[&own, &provider]).unwrap();
             self.init(cluster, &config);
         });
         self.hosts.pair(name, &management);
@@ -61,23 +61,7 @@ impl World {
     fn write_providers(&self, name: &str, plan: &ManagerPlan) -> String {
         let repository = self.workstation.folder().join(format!("repository-{name}"));
         let lines = plan.manifests().map(|(manager, list)| {
-            let kubeadm = LocalProvider { name: "kubeadm", ..CORE };
-            let provider = match manager {
-                "bootstrap" => LocalProvider {
-                    kind: "BootstrapProvider",
-                    label: "bootstrap-kubeadm",
-                    ..kubeadm
-                },
-                "control-plane" => LocalProvider {
-                    kind: "ControlPlaneProvider",
-                    label: "control-plane-kubeadm",
-                    ..kubeadm
-                },
-                _ => CORE,
-            };
-            let objects = list["items"].as_array().unwrap();
-            let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-            provider.write(&repository, &documents.join("\n---\n"))
+            LocalProvider::of_manager(manager).unwrap().write_list(&repository, list).unwrap()
         });
         lines.collect()
     }
@@ -87,7 +71,8 @@ impl World {
         good(&kubectl, &["apply", "-f", "-"], &cert_manager());
         let init = ["init", "--infrastructure", "tinbox", "--config", config];
         let kubeconfig = cluster.kubeconfig();
-        let printed = self.workstation.good(&clusterctl(VERSION), &init, Some(&kubeconfig));
+        let program = clusterctl(VERSION).unwrap();
+        let printed = self.workstation.good(&program, &init, Some(&kubeconfig)).unwrap();
         assert!(printed.contains("infrastructure-tinbox"), "{printed}");
     }
 
@@ -100,7 +85,8 @@ impl World {
     pub fn clusterctl_with(&self, side: &Side, config: &str, arguments: &[&str]) -> String {
         let arguments = [arguments, &["--config", config]].concat();
         let kubeconfig = side.management.kubeconfig();
-        let printed = self.workstation.run(&clusterctl(VERSION), &arguments, Some(&kubeconfig));
+        let program = clusterctl(VERSION).unwrap();
+        let printed = self.workstation.run(&program, &arguments, Some(&kubeconfig)).unwrap();
         assert!(printed.success, "{arguments:?}: {printed:?}");
         printed.out
     }
@@ -117,8 +103,8 @@ impl World {
             series: "major: 0, minor: 1, contract: v1beta1",
         };
         let repository = self.workstation.folder().join("repository-box");
-        let line = provider.write(&repository, release.components());
-        self.workstation.config(&format!("{}-{version}", side.name), &[&side.own, &line])
+        let line = provider.write(&repository, release.components()).unwrap();
+        self.workstation.config(&format!("{}-{version}", side.name), &[&side.own, &line]).unwrap()
     }
 
     /// Adds Hardware with a BMC, whose stock agent runs.

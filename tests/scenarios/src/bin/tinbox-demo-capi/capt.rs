@@ -1,13 +1,11 @@
-//! `make demo-capi`: stock Cluster API Provider Tinkerbell drives the box, with live output.
+//! Stock Cluster API Provider Tinkerbell drives the box.
 
-use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use clap::Parser;
+use anyhow::ensure;
 use scenarios::{
     CLOUD_INIT, ClusterManifest, Install, Lab, LabConfig, Management, NucConfig, RackConfig,
-    Screen, install_template, say, show,
+    Screen, install_template, say, show, show_run,
 };
 use serde_json::Value;
 
@@ -18,23 +16,7 @@ const WHOLE: Duration = Duration::from_secs(1500);
 const COMMAND: &str =
     "echo $(hostname) is PROVIDER_ID, says Cluster API through the box >/dev/ttyS0";
 
-/// Let Cluster API claim, provision and release a virtual NUC.
-#[derive(Parser)]
-#[command(version)]
-struct Arguments {}
-
-fn main() -> ExitCode {
-    let Arguments {} = Arguments::parse();
-    scenarios::exit(run())
-}
-
-fn run() -> anyhow::Result<()> {
-    ensure!(
-        rustix::process::geteuid().is_root(),
-        "the demo needs root\n\
-         why: it makes network namespaces, a bridge and tap devices for the virtual rack\n\
-         hint: sudo make demo-capi"
-    );
+pub fn run() -> anyhow::Result<()> {
     say("a rack with one UEFI NUC, switched off, and the box");
     let lab = Lab::start(LabConfig::new(RackConfig::new("demo-capi").nuc(NucConfig::uefi())))?;
     show("tinbox hardware push --file nuc1.yaml");
@@ -96,17 +78,12 @@ fn run() -> anyhow::Result<()> {
 }
 
 fn kubectl(management: &Management, arguments: &[&str]) -> anyhow::Result<()> {
-    show(&format!("kubectl {}", arguments.join(" ")));
-    to_its_end(management.kubectl(management.kubeconfig()).args(arguments))
+    let mut command = management.kubectl(management.kubeconfig());
+    show_run(&format!("kubectl {}", arguments.join(" ")), command.args(arguments))
 }
 
 fn box_kubectl(management: &Management, arguments: &[&str]) -> anyhow::Result<()> {
-    show(&format!("kubectl --kubeconfig box.kubeconfig {}", arguments.join(" ")));
-    to_its_end(management.kubectl(&management.lab.kubeconfig()).args(arguments))
-}
-
-fn to_its_end(command: &mut Command) -> anyhow::Result<()> {
-    let status = command.status().context("cannot run kubectl")?;
-    ensure!(status.success(), "kubectl failed");
-    Ok(())
+    let text = format!("kubectl --kubeconfig box.kubeconfig {}", arguments.join(" "));
+    let mut command = management.kubectl(&management.lab.kubeconfig());
+    show_run(&text, command.args(arguments))
 }

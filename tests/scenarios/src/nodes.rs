@@ -1,0 +1,53 @@
+//! Nodes in memory: a NUC in an emulator has no internet to download Kubernetes.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use peers::built;
+use qemu::{BoxProcess, BoxProgram, Host, Segment};
+
+use crate::Lab;
+
+/// Kubelets, API servers and etcd of the clusters on the machines of a lab. They run on a host of
+/// their own in the rack, whose address is the endpoint of the clusters.
+pub struct Nodes {
+    process: BoxProcess,
+    /// Folder with the Kubernetes version of each machine whose installed system has called
+    /// kubeadm.
+    disks: PathBuf,
+    _host: Host,
+}
+
+impl Nodes {
+    /// Starts them without machines. They know the machines and their user data from the box.
+    ///
+    /// # Errors
+    /// The host cannot be added, or the program cannot be built.
+    pub fn start(lab: &Lab, address: Ipv4Addr) -> anyhow::Result<Self> {
+        let host = lab.rack.add_host("nodes", &[(Segment::Near, address)])?;
+        let disks = lab.rack.work_dir().join("nodes");
+        fs::create_dir_all(&disks).context("cannot make the folder of the nodes")?;
+        let program = built("workload-clusters", &[])?.remove(0);
+        let log = lab.rack.dir().join("nodes.log");
+        let program = BoxProgram::new(program, log)
+            .args(["--kubeconfig".as_ref(), lab.provider_kubeconfig()?.as_os_str()])
+            .args(["--disks".as_ref(), disks.as_os_str()]);
+        let process = host.spawn(program)?;
+        Ok(Self { process, disks, _host: host })
+    }
+
+    /// Lets a machine run kubeadm with this version of Kubernetes and the user data of its Hardware.
+    ///
+    /// # Errors
+    /// The version cannot be written.
+    pub fn run_kubeadm(&self, hardware: &str, version: &str) -> anyhow::Result<()> {
+        fs::write(self.disks.join(hardware), version).context("cannot write the version")
+    }
+
+    /// Log of the program.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.process.log()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,261 @@
+//! The quick start of Cluster API with the box as the provider, from `clusterctl init` to the
+//! deletion of the cluster, with live output. The box's own API is used only to describe the
+//! machine and the image.
+
+mod green;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use peers::clusterctl::{self, CONTROL_PLANE, LocalProvider, NAME, Workstation};
+use qemu::{NucConfig, RackConfig};
+use serde_json::{Value, json};
+
+use self::green::Green;
+use crate::nodes::Nodes;
+use crate::{KUBERNETES, Lab, LabConfig, Management, Screen, say, show, show_run};
+
+/// The newest pinned version of clusterctl.
+const CLUSTERCTL: &str = "1.14";
+/// Timeout from power-on to the end of cloud-init of the emulated machine.
+const WHOLE: Duration = Duration::from_secs(1500);
+/// Timeout for changes that need no boot of a machine.
+const SOON: Duration = Duration::from_secs(300);
+const CLUSTER: &str = "edge";
+/// Operating system of the OSImage.
+const SYSTEM: &str = "debian-12";
+/// First line of cloud-init on the console of the installed system.
+const CLOUD_INIT: &str = "Cloud-init v.";
+/// What the shell of the installed system prints when cloud-init calls kubeadm: the image has no
+/// Kubernetes.
+const KUBEADM: &str = "kubeadm: not found";
+const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
+
+/// A management cluster whose provider is the box, and one NUC.
+pub struct QuickStart {
+    /// The management cluster, with the rack and the box.
+    pub management: Management,
+    nodes: Nodes,
+    workstation: Workstation,
+    clusterctl: PathBuf,
+    /// Path of the configuration of clusterctl.
+    config: String,
+}
+
+impl QuickStart {
+    /// Starts all programs in a rack with this name, installs the providers by `clusterctl init`,
+    /// and pairs the box.
+    ///
+    /// # Errors
+    /// The step that failed.
+    pub fn start(rack: &str) -> anyhow::Result<Self> {
+        say("a rack with one UEFI NUC, switched off, and the box");
+        let mut config = LabConfig::new(RackConfig::new(rack).nuc(NucConfig::uefi()));
+        (config.images, config.pages) = (true, true);
+        config.name = NAME.to_owned();
+        let lab = Lab::start(config)?;
+        show("tinbox hardware push --file nuc1.yaml");
+        lab.push_nuc(1, "ssh-ed25519 AAAA owner", "#cloud-config\n")?;
+        let nodes = Nodes::start(&lab, CONTROL_PLANE.parse()?)?;
+        let pages = SocketAddr::from((Ipv4Addr::new(10, 77, 0, 1), 443));
+        let workstation = Workstation::new(pages, lab.authority())?;
+        let clusterctl = clusterctl::program(CLUSTERCTL)?;
+
+        say("a management cluster of stock programs: etcd, kube-apiserver, no provider yet");
+        let mut path = String::new();
+        let begun = Instant::now();
+        let management = Management::start_with(lab, |management| {
+            path = init(management, &workstation, &clusterctl)?;
+            say(
+                "the managers of Cluster API start: core, and kubeadm's bootstrap and control plane",
+            );
+            Ok(())
+        })?;
+        println!("ready after {:.0} s", begun.elapsed().as_secs_f32());
+        let new = Self { management, nodes, workstation, clusterctl, config: path };
+        new.pair()?;
+        Ok(new)
+    }
+
+    fn pair(&self) -> anyhow::Result<()> {
+        say("the box connects to the management cluster; nothing of the box runs there");
+        let text = "tinbox capi pair prod --management-kubeconfig management.kubeconfig";
+        show_run(text, &mut self.management.pair("prod")?)?;
+        let mut deployments = self.kubectl();
+        deployments.args(["get", "deployments", "--namespace", "tinbox-system"]);
+        show_run("kubectl get deployments --namespace tinbox-system", &mut deployments)
+    }
+
+    /// Creates the cluster from the box's own template, and waits until its machine has booted the
+    /// installed system. Returns the name of the machine.
+    ///
+    /// # Errors
+    /// The step that failed.
+    pub fn create(&self) -> anyhow::Result<String> {
+        let management = &self.management;
+        say("an OSImage on the box: the box itself serves its file");
+        let own = management.lab.kubeconfig();
+        let image = management.lab.file("os-image.json", &self.os_image()?.to_string())?;
+        let mut apply = management.kubectl(&own);
+        apply.args(["apply", "-f"]).arg(&image);
+        show_run("kubectl --kubeconfig box.kubeconfig apply -f os-image.yaml", &mut apply)?;
+
+        say("a cluster from the box's template, with one machine for the control plane");
+        let generate = format!(
+            "generate cluster {CLUSTER} --flavor kube-vip --kubernetes-version {KUBERNETES} \
+             --control-plane-machine-count 1 --worker-machine-count 0 --config"
+        );
+        show(&format!(
+            "CONTROL_PLANE_VIP={CONTROL_PLANE} clusterctl {generate} clusterctl.yaml \
+             >{CLUSTER}.yaml"
+        ));
+        let words: Vec<&str> = generate.split(' ').chain([self.config.as_str()]).collect();
+        let yaml = self.clusterctl(&words)?;
+        show(&format!(
+            "sed -i 's/^    spec: {{}}/    spec: {{osImage: {SYSTEM}}}/' {CLUSTER}.yaml"
+        ));
+        let with_image =
+            yaml.replace("\n    spec: {}", &format!("\n    spec: {{osImage: {SYSTEM}}}"));
+        ensure!(with_image != yaml, "the template has no empty spec of a machine:\n{yaml}");
+        show(&format!("kubectl apply -f {CLUSTER}.yaml"));
+        print!("{}", management.apply(&with_image)?);
+        let machine = management.machine_of(CLUSTER, SOON)?;
+        let there = |object: Option<&Value>| object.is_some();
+        management.wait_object(&own, ("workflows", &machine), SOON, there)?;
+
+        say("the box has claimed the Hardware, and switches the NUC on to install it");
+        let mut get = management.kubectl(&own);
+        get.args(["get", "hardware,workflow"]);
+        show_run("kubectl --kubeconfig box.kubeconfig get hardware,workflow", &mut get)?;
+        show(&format!("tinbox workflow events {machine} --follow"));
+        let follow = management.lab.command(&["workflow", "events", &machine, "--follow"])?;
+        Screen::new().relay(follow, "nuc1", '>')?;
+        say("the NUC boots Debian, and cloud-init calls kubeadm, as Cluster API wants");
+        for pattern in [CLOUD_INIT, KUBEADM] {
+            let line = management.lab.rack.nuc(1).serial().wait_for(pattern, WHOLE)?;
+            println!("console of nuc1: {}", line.text.trim());
+        }
+        Ok(machine)
+    }
+
+    fn os_image(&self) -> anyhow::Result<Value> {
+        let image = self.management.lab.image("debian.raw.zst")?;
+        Ok(json!({
+            "apiVersion": "tinbox.dev/v1alpha1", "kind": "OSImage",
+            "metadata": { "name": SYSTEM, "namespace": "default" },
+            "spec": { "url": image.url, "checksum": { "sha256": image.sha256 },
+                "kubernetesVersion": KUBERNETES, "os": { "distro": "debian", "version": "12" } },
+        }))
+    }
+
+    /// Lets the machine join, waits until all objects of the cluster report success, and shows what
+    /// clusterctl says.
+    ///
+    /// # Errors
+    /// An object does not report success in time, or clusterctl prints another status than `True`.
+    pub fn join(&self) -> anyhow::Result<()> {
+        let management = &self.management;
+        say("an emulated NUC has no internet: its kubelet, API server and etcd are in memory");
+        self.nodes.run_kubeadm("nuc1", KUBERNETES)?;
+        let begun = Instant::now();
+        let mut green = Green::default();
+        let waited = qemu::poll("the whole cluster to be True", SOON, || {
+            let mut get = self.kubectl();
+            get.args(["get", green::RESOURCES, "-o", "json"]);
+            let printed = peers::run(get, "").ok().filter(|printed| printed.success)?;
+            let list: Value = serde_json::from_str(&printed.out).ok()?;
+            for line in green.update(list["items"].as_array()?) {
+                println!("{:3.0} s: {line}", begun.elapsed().as_secs_f32());
+            }
+            green.is_complete().then_some(())
+        });
+        waited.with_context(|| {
+            let described = self.clusterctl(&["describe", "cluster", CLUSTER]);
+            format!("{}\n{}", described.unwrap_or_default(), self.nodes.log())
+        })?;
+        say("clusterctl shows the cluster");
+        let kubeconfig = self.clusterctl(&["get", "kubeconfig", CLUSTER])?;
+        let kubeconfig = management.lab.file("edge.kubeconfig", &kubeconfig)?;
+        let mut nodes = management.kubectl(&kubeconfig);
+        nodes.args(["get", "nodes"]);
+        show_run("kubectl --kubeconfig edge.kubeconfig get nodes", &mut nodes)?;
+        show_run("kubectl get machines", self.kubectl().args(["get", "machines"]))?;
+        show(&format!("clusterctl describe cluster {CLUSTER}"));
+        let described = self.clusterctl(&["describe", "cluster", CLUSTER])?;
+        print!("{described}");
+        ensure!(green::is_green(&described), "clusterctl shows a status that is not True");
+        Ok(())
+    }
+
+    /// Deletes the cluster. Then the machine must be off and the Hardware free.
+    ///
+    /// # Errors
+    /// The step that failed.
+    pub fn delete(&self) -> anyhow::Result<()> {
+        let management = &self.management;
+        say("the cluster is deleted: the machine is switched off and the Hardware is free again");
+        let mut delete = self.kubectl();
+        delete.args(["delete", "cluster", CLUSTER, "--timeout=300s"]);
+        show_run(&format!("kubectl delete cluster {CLUSTER}"), &mut delete)?;
+        let own = management.lab.kubeconfig();
+        let mut get = management.kubectl(&own);
+        get.args(["get", "hardware", "--show-labels"]);
+        show_run("kubectl --kubeconfig box.kubeconfig get hardware --show-labels", &mut get)?;
+        let hardware = management.object(&own, "hardware", "nuc1")?.context("no Hardware")?;
+        let owner = &hardware["metadata"]["labels"][OWNER];
+        ensure!(owner.is_null(), "nuc1 still has the owner {owner}");
+        ensure!(!management.lab.rack.nuc(1).is_on(), "nuc1 is still on");
+        println!("nuc1 is off");
+        Ok(())
+    }
+
+    /// Stops everything and removes the rack's output.
+    pub fn succeed(self) {
+        let Self { management, nodes, .. } = self;
+        drop(nodes);
+        management.succeed();
+    }
+
+    /// Runs clusterctl, and returns its standard output.
+    fn clusterctl(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let kubeconfig = Some(self.management.kubeconfig());
+        let command = self.workstation.command(&self.clusterctl, arguments, kubeconfig);
+        let printed = self.management.lab.rack.in_box(|| peers::run(command, ""))??;
+        ensure!(printed.success, "clusterctl {}: {}", arguments.join(" "), printed.err.trim());
+        Ok(printed.out)
+    }
+
+    fn kubectl(&self) -> Command {
+        self.management.kubectl(self.management.kubeconfig())
+    }
+}
+
+/// Installs all providers, and returns the path of the configuration of clusterctl.
+fn init(
+    management: &Management,
+    workstation: &Workstation,
+    clusterctl: &Path,
+) -> anyhow::Result<String> {
+    let rack = &management.lab.rack;
+    say("clusterctl downloads the box's provider from the box: kinds and rights, no Deployment");
+    management.apply(&clusterctl::cert_manager())?;
+    show(&format!("curl {}", workstation.url()));
+    let provider = rack.in_box(|| workstation.provider())??;
+    print!("providers:\n{provider}");
+    println!("(clusterctl.yaml has Cluster API's own providers too, in a local repository)");
+    let repository = workstation.folder().join("repository");
+    let mut providers = Vec::new();
+    for (name, list) in management.manifests()? {
+        providers.push(LocalProvider::of_manager(name)?.write_list(&repository, &list)?);
+    }
+    let config = workstation.config("clusterctl", &[&providers.concat(), &provider])?;
+    let arguments = ["init", "--infrastructure", "tinbox", "--config", &config];
+    let kubeconfig = Some(management.kubeconfig());
+    let mut command = workstation.command(clusterctl, &arguments, kubeconfig);
+    let text = "clusterctl init --infrastructure tinbox --config clusterctl.yaml";
+    rack.in_box(|| show_run(text, &mut command))??;
+    Ok(config)
+}
