@@ -45,7 +45,12 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ),
     ("kubectl get controlplaneendpoints -o wide", ENDPOINT),
     ("kubectl delete controlplaneendpoint 10.77.0.200", ENDPOINT),
-    ("sudo make demo-capi", "`quick_start` of tests/scenarios runs the same functions"),
+    ("sudo make demo-capi", QUICK_START),
+    ("export CONTROL_PLANE_VIP=10.77.0.9", QUICK_START),
+    ("clusterctl generate cluster edge --kubernetes-version v1.35.3 > edge.yaml", QUICK_START),
+    ("sed -i 's/^    spec: {}/    spec: {osImage: debian-12}/' edge.yaml", QUICK_START),
+    ("kubectl apply -f edge.yaml", QUICK_START),
+    ("clusterctl describe cluster edge", QUICK_START),
     ("sudo DEMO_MODE=capt make demo-capi", "`cluster_api` of tests/scenarios runs the same steps"),
     ("sudo make shake TEST=name", "repeats a test 40 times"),
     ("make help", "prints the Makefile; `commands_can_be_typed` asks make for each target"),
@@ -59,6 +64,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo make bench-box", BENCH),
 ];
 
+const QUICK_START: &str = "`quick_start` of tests/scenarios does this with a virtual NUC";
 const PAIRING: &str = "`pairing` of tests/peers runs it with a management cluster";
 const ENDPOINT: &str = "needs machines of a control plane; `endpoints` of tests/wire has them";
 const BY_CI: &str = "run by .ci/run";

@@ -5,8 +5,8 @@
 //!
 //! Never: access the box by another way than an owner has.
 //!
-//! Enter at [`Lab::start`]; [`Management::start`] adds a management cluster that controls the box,
-//! and [`QuickStart::start`] one that the box itself provisions for.
+//! Enter at [`Lab::start`]. [`Management::start`] adds a management cluster that controls the box.
+//! [`QuickStart::start`] adds a management cluster whose provider is the box.
 
 mod artifacts;
 mod cluster_manifest;

@@ -38,7 +38,7 @@ impl Nodes {
         Ok(Self { process, disks, _host: host })
     }
 
-    /// Lets a machine run kubeadm with this version of Kubernetes and the user data of its Hardware.
+    /// Lets a machine run kubeadm of this Kubernetes version, with the user data of its Hardware.
     ///
     /// # Errors
     /// The version cannot be written.

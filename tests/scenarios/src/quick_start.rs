@@ -1,6 +1,6 @@
 //! The quick start of Cluster API with the box as the provider, from `clusterctl init` to the
-//! deletion of the cluster, with live output. The box's own API is used only to describe the
-//! machine and the image.
+//! deletion of the cluster, with live output. On the box itself only Hardware and OSImage are
+//! written.
 
 mod green;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use peers::clusterctl::{self, CONTROL_PLANE, LocalProvider, NAME, Workstation};
-use qemu::{NucConfig, RackConfig};
+use qemu::{Mark, NucConfig, RackConfig};
 use serde_json::{Value, json};
 
 use self::green::Green;
@@ -29,7 +29,7 @@ const CLUSTER: &str = "edge";
 const SYSTEM: &str = "debian-12";
 /// First line of cloud-init on the console of the installed system.
 const CLOUD_INIT: &str = "Cloud-init v.";
-/// What the shell of the installed system prints when cloud-init calls kubeadm: the image has no
+/// Message of the installed system's shell when cloud-init calls kubeadm: the image has no
 /// Kubernetes.
 const KUBEADM: &str = "kubeadm: not found";
 const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
@@ -69,9 +69,7 @@ impl QuickStart {
         let begun = Instant::now();
         let management = Management::start_with(lab, |management| {
             path = init(management, &workstation, &clusterctl)?;
-            say(
-                "the managers of Cluster API start: core, and kubeadm's bootstrap and control plane",
-            );
+            say("the managers of Cluster API start: core, kubeadm's bootstrap and control plane");
             Ok(())
         })?;
         println!("ready after {:.0} s", begun.elapsed().as_secs_f32());
@@ -135,7 +133,8 @@ impl QuickStart {
         Screen::new().relay(follow, "nuc1", '>')?;
         say("the NUC boots Debian, and cloud-init calls kubeadm, as Cluster API wants");
         for pattern in [CLOUD_INIT, KUBEADM] {
-            let line = management.lab.rack.nuc(1).serial().wait_for(pattern, WHOLE)?;
+            let serial = management.lab.rack.nuc(1).serial();
+            let (line, _) = serial.wait_for_whole(Mark::START, pattern, WHOLE)?;
             println!("console of nuc1: {}", line.text.trim());
         }
         Ok(machine)

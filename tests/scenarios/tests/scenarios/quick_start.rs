@@ -12,7 +12,10 @@ fn clusterctl_and_the_box_turn_a_machine_into_a_node() {
     let name = quick_start.create().unwrap();
     let machine =
         || management.object(management.kubeconfig(), "machines", &name).unwrap().unwrap();
-    assert!(machine()["status"]["nodeRef"].is_null(), "the node is no earlier than kubeadm");
+    assert!(
+        machine()["status"]["nodeRef"].is_null(),
+        "the machine joins only when its system calls kubeadm"
+    );
     quick_start.join().unwrap();
     let joined = machine();
     assert_eq!(joined["status"]["nodeRef"]["name"], "nuc1", "{joined}");

@@ -14,7 +14,7 @@ use scenarios::{QuickStart, say};
 #[command(version)]
 struct Arguments {
     /// Provider of the management cluster.
-    #[arg(long, env = "DEMO_MODE", default_value = "box")]
+    #[arg(long, env = "DEMO_MODE", value_name = "DEMO_MODE", default_value = "box")]
     mode: Mode,
 }
 
