@@ -69,7 +69,7 @@ impl QuickStart {
         let begun = Instant::now();
         let management = Management::start_with(lab, |management| {
             path = init(management, &workstation, &clusterctl)?;
-            say("the managers of Cluster API start: core, kubeadm's bootstrap and control plane");
+            say("Cluster API's managers start as processes: core, bootstrap, control plane");
             Ok(())
         })?;
         println!("ready after {:.0} s", begun.elapsed().as_secs_f32());
@@ -244,7 +244,10 @@ fn init(
     show(&format!("curl {}", workstation.url()));
     let provider = rack.in_box(|| workstation.provider())??;
     print!("providers:\n{provider}");
-    println!("(clusterctl.yaml has Cluster API's own providers too, in a local repository)");
+    println!(
+        "(clusterctl.yaml names local copies of Cluster API's own providers too, without Pods;"
+    );
+    println!(" of cert-manager there are only the kinds)");
     let repository = workstation.folder().join("repository");
     let mut providers = Vec::new();
     for (name, list) in management.manifests()? {
