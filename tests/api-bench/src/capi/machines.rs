@@ -26,7 +26,7 @@ pub struct Machine {
 impl Machine {
     /// Returns the name of its objects in the management cluster.
     pub fn name(self) -> String {
-        format!("{}-{}", self.domain(), self.number)
+        format!("{}-{:03}", self.domain(), self.number)
     }
 
     /// Returns its failure domain.
@@ -48,7 +48,8 @@ impl Machine {
             "apiVersion": "tinkerbell.org/v1alpha1",
             "kind": "Hardware",
             "metadata": {
-                "name": format!("host-{of_box}-{number}"), "namespace": "default",
+                // Both providers take the first free Hardware by name.
+                "name": format!("host-{of_box}-{number:03}"), "namespace": "default",
                 "labels": { FAILURE_DOMAIN: self.domain() },
             },
             "spec": {
