@@ -1,7 +1,7 @@
 //! The release as a local repository of `clusterctl`, for workstations that cannot use the URLs.
 
-use crate::components::{LABEL, NAME};
-use crate::repository::{COMPONENTS, Repository, config};
+use crate::provider::Provider;
+use crate::repository::{COMPONENTS, Release, Repository};
 
 /// Folder of the archive's files below the configuration folder of `clusterctl`.
 const FOLDER: &str = "tinbox";
@@ -20,25 +20,27 @@ impl Repository {
                 .expect("writing to memory does not fail");
         };
         put("clusterctl.yaml", &self.local_config());
-        for (name, text) in self.files() {
-            put(&format!("{LABEL}/{}/{name}", self.version()), text);
+        for release in self.releases() {
+            for (name, text) in &release.files {
+                put(&format!("{}/{name}", folder(release)), text);
+            }
         }
         archive.into_inner().expect("writing to memory does not fail")
     }
 
     /// Returns `clusterctl.yaml` for the files of the archive in the configuration folder.
     fn local_config(&self) -> String {
-        config(&format!(
-            "${{HOME}}/.config/cluster-api/{FOLDER}/{LABEL}/{}/{COMPONENTS}",
-            self.version()
-        ))
+        self.config_with(|release| {
+            let folder = folder(release);
+            format!("${{HOME}}/.config/cluster-api/{FOLDER}/{folder}/{COMPONENTS}")
+        })
     }
 
     /// Returns a shell script that puts the archive of the box at `origin` (such as
     /// `https://192.168.7.1`) into the configuration folder. It changes only the folder `tinbox`.
     /// `authority` is the certificate of the box's authority as PEM.
     pub fn script(&self, origin: &str, authority: &str) -> String {
-        let version = self.version();
+        let (version, name) = (self.version(), Provider::Tinbox.name());
         format!(
             "#!/bin/sh\n\
              # Puts version {version} of the Cluster API provider of this box into the \
@@ -55,10 +57,15 @@ impl Repository {
              mkdir -p \"$folder\"\n\
              rm -rf \"$folder/{FOLDER}\"\n\
              mv \"$new/{FOLDER}\" \"$folder/{FOLDER}\"\n\
-             echo \"next: clusterctl init --infrastructure {NAME} --config \
+             echo \"next: clusterctl init --infrastructure {name} --config \
              $folder/{FOLDER}/clusterctl.yaml\"\n"
         )
     }
+}
+
+/// Returns the folder of a release in a local repository of clusterctl.
+fn folder(release: &Release) -> String {
+    format!("{}/{}", release.provider.label(), release.version)
 }
 
 #[cfg(test)]
@@ -84,5 +91,7 @@ mod tests {
         assert!(files.contains(&"tinbox/clusterctl.yaml".to_owned()), "{files:?}");
         let metadata = "tinbox/infrastructure-tinbox/v0.1.0/metadata.yaml".to_owned();
         assert!(files.contains(&metadata), "{files:?}");
+        let capt = "tinbox/infrastructure-tinkerbell/v0.101.0/metadata.yaml".to_owned();
+        assert!(files.contains(&capt), "{files:?}");
     }
 }

@@ -5,13 +5,11 @@ use api::core::CLUSTER_ROLE_BINDING;
 use api::infrastructure;
 use serde_json::{Value, json};
 
-/// Name of the provider: `clusterctl init --infrastructure tinbox`.
-pub const NAME: &str = "tinbox";
-/// Value of the label of the provider's objects, and name of its package.
-pub const LABEL: &str = "infrastructure-tinbox";
-/// Namespace of the components. `clusterctl` deletes cluster-scoped objects only if their name
-/// begins with it.
-const NAMESPACE: &str = "tinbox-system";
+use crate::provider::Provider;
+
+/// Beginning of the names of roles. `clusterctl` deletes cluster-scoped objects only if their name
+/// begins with the namespace of the provider; a replacement of CAPT has another namespace.
+const ROLES: &str = "tinbox-system";
 /// Name of the ClusterRole with the rights of the controllers in the box.
 pub const CONTROLLERS_ROLE: &str = "tinbox-system-controllers";
 /// Namespace whose UID is the unique ID of a management cluster. Kubernetes has no other ID of a
@@ -36,19 +34,19 @@ const ALL: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "w
 const READ: [&str; 3] = ["get", "list", "watch"];
 
 /// Returns all components as YAML documents.
-pub fn yaml() -> String {
-    let documents = objects();
+pub fn yaml(provider: Provider) -> String {
+    let documents = objects(provider);
     let text = |object: &Value| {
         serde_saphyr::to_string(object).expect("a JSON value with text keys is always YAML")
     };
     documents.iter().map(text).collect::<Vec<_>>().join("---\n")
 }
 
-fn objects() -> Vec<Value> {
+fn objects(provider: Provider) -> Vec<Value> {
     let mut all = vec![json!({
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": { "name": NAMESPACE },
+        "metadata": { "name": provider.namespace() },
     })];
     let definitions = definitions();
     let plural =
@@ -76,17 +74,17 @@ fn objects() -> Vec<Value> {
     for (verbs, to) in [(&ALL[..], "edit"), (&READ[..], "view")] {
         let label = format!("rbac.authorization.k8s.io/aggregate-to-{to}");
         let rule = json!({ "apiGroups": [GROUP], "resources": kinds, "verbs": verbs });
-        all.push(role(&format!("{NAMESPACE}-{to}"), &[&label], &[rule]));
+        all.push(role(&format!("{ROLES}-{to}"), &[&label], &[rule]));
     }
-    all.iter_mut().for_each(label);
+    all.iter_mut().for_each(|object| label(object, provider));
     all
 }
 
 /// Adds the labels by which `clusterctl` finds its objects after `kubectl apply`.
-fn label(object: &mut Value) {
+fn label(object: &mut Value, provider: Provider) {
     let labels = &mut object["metadata"]["labels"];
     labels["clusterctl.cluster.x-k8s.io"] = "".into();
-    labels["cluster.x-k8s.io/provider"] = LABEL.into();
+    labels["cluster.x-k8s.io/provider"] = provider.label().into();
 }
 
 /// Returns the definitions of the provider's kinds for a management cluster.
@@ -163,23 +161,26 @@ fn controller_rules(kinds: &[String]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEFINITIONS, NAMESPACE, objects};
+    use super::{DEFINITIONS, objects};
+    use crate::provider::Provider;
 
     #[test]
     fn there_is_nothing_that_runs_in_the_cluster() {
         let known = ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
-        for object in objects() {
-            let kind = object["kind"].as_str().unwrap();
-            assert!(known.contains(&kind), "{kind}");
-            assert_eq!(object["spec"]["conversion"]["webhook"], serde_json::Value::Null);
-            let labels = &object["metadata"]["labels"];
-            assert_eq!(labels["clusterctl.cluster.x-k8s.io"], "");
+        for provider in Provider::ALL {
+            for object in objects(provider) {
+                let kind = object["kind"].as_str().unwrap();
+                assert!(known.contains(&kind), "{kind}");
+                assert_eq!(object["spec"]["conversion"]["webhook"], serde_json::Value::Null);
+                let labels = &object["metadata"]["labels"];
+                assert_eq!(labels["clusterctl.cluster.x-k8s.io"], "");
+            }
         }
     }
 
     #[test]
     fn each_kind_has_one_version_and_the_labels_of_its_contracts() {
-        let objects = objects();
+        let objects = objects(Provider::Tinbox);
         let crds: Vec<_> =
             objects.iter().filter(|it| it["kind"] == "CustomResourceDefinition").collect();
         assert_eq!(crds.len(), DEFINITIONS.len());
@@ -195,14 +196,15 @@ mod tests {
 
     #[test]
     fn clusterctl_may_delete_what_is_not_of_a_namespace() {
-        let objects = objects();
+        let objects = objects(Provider::Tinbox);
         let is_scoped =
             |it: &&serde_json::Value| it["kind"].as_str().unwrap().starts_with("ClusterR");
         let named: Vec<_> = objects.iter().filter(is_scoped).collect();
         assert_eq!(named.len(), 4, "three roles and a binding");
+        let namespace = Provider::Tinbox.namespace();
         for object in named {
             let name = object["metadata"]["name"].as_str().unwrap();
-            assert!(name.starts_with(&format!("{NAMESPACE}-")), "{name}");
+            assert!(name.starts_with(&format!("{namespace}-")), "{name}");
         }
     }
 }

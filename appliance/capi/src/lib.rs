@@ -15,6 +15,7 @@ mod handlers;
 mod host;
 pub mod management;
 pub mod pairing;
+mod provider;
 pub mod remote;
 mod repository;
 

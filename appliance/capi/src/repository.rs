@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::components::{self, LABEL, NAME};
+use crate::components;
+use crate::provider::Provider;
 
 /// Project in the URLs, escaped to one segment. The escaped slash makes clusterctl 1.6 to 1.8
 /// accept the path, which compare the escaped form only. clusterctl requests one file by one GET
@@ -31,56 +32,40 @@ const TEMPLATES: [(&str, &str); 5] = [
 const CLASS: &str = "clusterclass-tinbox.yaml";
 const CLASS_YAML: &str = include_str!("repository/templates/clusterclass.yaml");
 
-/// Provider release of one version.
+/// Files of one version of the box, for each provider.
 #[derive(Debug)]
 pub struct Repository {
-    /// Version with its `v`.
+    /// Version of the box with its `v`.
     version: String,
-    /// Path of the release in the registry, with a slash at the end.
-    package: String,
-    /// Files of the release by name. Clients without a session request them, so that they are made
-    /// once.
-    files: Vec<(String, Cow<'static, str>)>,
+    releases: [Release; Provider::ALL.len()],
 }
 
-impl Repository {
-    /// Creates the release of a version such as `0.1.0`.
-    pub fn new(version: &str) -> Self {
-        let package = format!("/api/v4/projects/{PROJECT}/packages/generic/{LABEL}/v{version}/");
+/// Release of one provider.
+#[derive(Debug)]
+pub(crate) struct Release {
+    /// Provider of the release.
+    pub provider: Provider,
+    /// Version with its `v`.
+    pub version: String,
+    /// Files by name. Clients without a session request them, so that they are made once.
+    pub files: Vec<(String, Cow<'static, str>)>,
+}
+
+impl Release {
+    fn new(provider: Provider, version: &str) -> Self {
         let mut files = vec![
-            ("metadata.yaml".to_owned(), metadata().into()),
-            (COMPONENTS.to_owned(), components::yaml().into()),
+            ("metadata.yaml".to_owned(), metadata(provider).into()),
+            (COMPONENTS.to_owned(), components::yaml(provider).into()),
             (CLASS.to_owned(), CLASS_YAML.into()),
         ];
         files.extend(TEMPLATES.map(|(flavor, text)| (template_name(flavor), text.into())));
-        Self { version: format!("v{version}"), package, files }
+        Self { provider, version: provider.version(version), files }
     }
 
-    /// Version with its `v`.
-    pub fn version(&self) -> &str {
-        &self.version
-    }
-
-    /// Returns `clusterctl.yaml` for a box that is reached at `host`: a name that begins with
-    /// `gitlab.`, with an optional port.
-    pub fn config(&self, host: &str) -> String {
-        config(&format!("https://{host}{}{COMPONENTS}", self.package))
-    }
-
-    /// Returns the file at a path of the registry; `None` if the release has no such file. `path`
-    /// is the path of the URL as it was sent: a decoded `%2F` would be a separator.
-    pub fn package_file(&self, path: &str) -> Option<&str> {
-        self.file(path.strip_prefix(&self.package)?)
-    }
-
-    /// Returns the components with clusterctl's own labels, for `kubectl apply`.
-    pub fn components(&self) -> &str {
-        self.file(COMPONENTS).unwrap_or_default()
-    }
-
-    /// Files of the release by name.
-    pub(crate) fn files(&self) -> &[(String, Cow<'static, str>)] {
-        &self.files
+    /// Returns the path of the release in the registry, with a slash at the end.
+    fn package(&self) -> String {
+        let (label, version) = (self.provider.label(), &self.version);
+        format!("/api/v4/projects/{PROJECT}/packages/generic/{label}/{version}/")
     }
 
     fn file(&self, name: &str) -> Option<&str> {
@@ -89,9 +74,50 @@ impl Repository {
     }
 }
 
-/// Returns `clusterctl.yaml` with the provider's components at `url`.
-pub fn config(url: &str) -> String {
-    format!("providers:\n- name: {NAME}\n  type: InfrastructureProvider\n  url: {url}\n")
+impl Repository {
+    /// Creates the releases of a version of the box, such as `0.1.0`.
+    pub fn new(version: &str) -> Self {
+        let releases = Provider::ALL.map(|provider| Release::new(provider, version));
+        Self { version: format!("v{version}"), releases }
+    }
+
+    /// Version of the box with its `v`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Returns `clusterctl.yaml` for a box that is reached at `host`: a name that begins with
+    /// `gitlab.`, with an optional port.
+    pub fn config(&self, host: &str) -> String {
+        self.config_with(|release| format!("https://{host}{}{COMPONENTS}", release.package()))
+    }
+
+    /// Returns `clusterctl.yaml` with a URL for the components of each release.
+    pub(crate) fn config_with(&self, url: impl Fn(&Release) -> String) -> String {
+        let mut text = String::from("providers:\n");
+        for release in &self.releases {
+            let (name, url) = (release.provider.name(), url(release));
+            let _ = write!(text, "- name: {name}\n  type: InfrastructureProvider\n  url: {url}\n");
+        }
+        text
+    }
+
+    /// Returns the file at a path of the registry; `None` if no release has such a file. `path` is
+    /// the path of the URL as it was sent: a decoded `%2F` would be a separator.
+    pub fn package_file(&self, path: &str) -> Option<&str> {
+        let mut releases = self.releases.iter();
+        releases.find_map(|release| release.file(path.strip_prefix(&release.package())?))
+    }
+
+    /// Returns the components of the box's own provider with clusterctl's labels, for
+    /// `kubectl apply`.
+    pub fn components(&self) -> &str {
+        self.releases[0].file(COMPONENTS).unwrap_or_default()
+    }
+
+    pub(crate) fn releases(&self) -> &[Release] {
+        &self.releases
+    }
 }
 
 fn template_name(flavor: &str) -> String {
@@ -101,11 +127,11 @@ fn template_name(flavor: &str) -> String {
     }
 }
 
-fn metadata() -> String {
+fn metadata(provider: Provider) -> String {
     let mut text = String::from(
         "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\nreleaseSeries:\n",
     );
-    for (major, minor, contract) in SERIES {
+    for (major, minor, contract) in provider.series(&SERIES) {
         let _ = write!(text, "- major: {major}\n  minor: {minor}\n  contract: {contract}\n");
     }
     text

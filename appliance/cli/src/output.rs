@@ -15,7 +15,6 @@ use crate::error::Error;
 
 pub use bar::Bar;
 pub use document::brief;
-#[cfg(test)]
 pub use document::yaml;
 pub use table::{Cell, Table, line};
 

@@ -11,7 +11,7 @@ use objects::{ObjectError, Objects, find, gone_is_fine, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
-use super::decide::{BOX, FINALIZER, STARTED, Step};
+use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED, Step};
 use super::observe::Observed;
 use super::release::job_name;
 use super::wipe::{WIPE_WORKFLOW, WIPED};
@@ -246,14 +246,18 @@ pub(super) fn forget_wipe(host: &mut Value) {
 fn add_finalizer(object: &mut Value) {
     let all = &mut object["metadata"]["finalizers"];
     match all.as_array_mut() {
-        Some(all) if all.iter().any(|it| it == FINALIZER) => {}
-        Some(all) => all.push(json!(FINALIZER)),
+        Some(all) => {
+            all.retain(|it| it != OLD_FINALIZER);
+            if !all.iter().any(|it| it == FINALIZER) {
+                all.push(json!(FINALIZER));
+            }
+        }
         None => *all = json!([FINALIZER]),
     }
 }
 
 fn remove_finalizer(object: &mut Value) {
     if let Some(all) = object["metadata"]["finalizers"].as_array_mut() {
-        all.retain(|it| it != FINALIZER);
+        all.retain(|it| it != FINALIZER && it != OLD_FINALIZER);
     }
 }

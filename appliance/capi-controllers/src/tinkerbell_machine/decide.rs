@@ -21,6 +21,8 @@ use machine_install::{InstallError, workflow};
 
 /// Finalizer of TinkerbellMachines and of their Hardware, as in CAPT.
 pub const FINALIZER: &str = "infrastructure.cluster.x-k8s.io/tinkerbellmachine";
+/// Finalizer of CAPT before version 0.7. A machine that the box took over may have it.
+pub const OLD_FINALIZER: &str = "tinkerbellmachine.infrastructure.cluster.x-k8s.io";
 
 /// Annotation of a Hardware with the UID of the TinkerbellMachine whose Workflow was created.
 pub const STARTED: &str = "tinbox.dev/installation-of";
@@ -40,8 +42,8 @@ pub type Decision = crate::decision::Decision<Step>;
 /// One step of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Adds the finalizer to the TinkerbellMachine, and in a management cluster the annotation that
-    /// names this box as the only one that serves the machine.
+    /// Adds the finalizer to the TinkerbellMachine instead of CAPT's old one, and in a management
+    /// cluster the annotation that names this box as the only one that serves the machine.
     Register,
     /// Removes the finalizer of the TinkerbellMachine.
     RemoveFinalizer,
@@ -104,11 +106,12 @@ impl Decision {
 pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     let metadata = &observed.machine.metadata;
     let is_deleted = metadata.deletion_timestamp.is_some();
-    let has_finalizer = metadata.finalizers.iter().any(|it| it == FINALIZER);
+    let has = |finalizer: &str| metadata.finalizers.iter().any(|it| it == finalizer);
+    let (has_finalizer, has_old) = (has(FINALIZER), has(OLD_FINALIZER));
     // `clusterctl move` deletes the copies that it leaves behind. The machine continues to run.
     let is_moved = metadata.annotations.contains_key(DELETE_FOR_MOVE);
     let is_ignored = !observed.served || observed.is_of_another_box();
-    if is_ignored || (is_deleted && (!has_finalizer || is_moved)) {
+    if is_ignored || (is_deleted && (!(has_finalizer || has_old) || is_moved)) {
         return Decision::default();
     }
     let mut update = StatusUpdate::new(observed, now);
@@ -136,7 +139,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     }
     let mut decision = provision(observed, update);
     let takes = |step: &Step| matches!(step, Step::Claim(_));
-    let is_registered = has_finalizer && observed.is_registered();
+    let is_registered = has_finalizer && !has_old && observed.is_registered();
     let has_host = observed.host.is_some() || decision.steps.iter().any(takes);
     if !is_registered && has_host {
         decision.steps.insert(0, Step::Register);

@@ -4,6 +4,7 @@ mod clusters;
 mod crash;
 mod deletion;
 mod safety;
+mod takeover;
 mod wipe;
 
 use std::sync::Arc;

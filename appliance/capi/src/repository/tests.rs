@@ -15,11 +15,21 @@ fn the_series_of_this_version_is_in_the_metadata() {
 fn the_url_of_the_configuration_leads_to_the_components() {
     let repository = Repository::new("0.1.0");
     let config = repository.config("gitlab.tinbox.local:8443");
-    let (_, url) = config.split_once("url: ").unwrap();
-    let path = url.trim_end().strip_prefix("https://gitlab.tinbox.local:8443").unwrap();
-    assert_eq!(path, format!("{RELEASE}/infrastructure-components.yaml"));
-    assert_eq!(repository.package_file(path), Some(repository.components()));
-    assert!(repository.components().contains("CustomResourceDefinition"));
+    let urls: Vec<&str> = config.lines().filter_map(|line| line.strip_prefix("  url: ")).collect();
+    let paths =
+        urls.iter().map(|url| url.strip_prefix("https://gitlab.tinbox.local:8443").unwrap());
+    let paths: Vec<&str> = paths.collect();
+    assert_eq!(paths[0], format!("{RELEASE}/infrastructure-components.yaml"));
+    assert_eq!(repository.package_file(paths[0]), Some(repository.components()));
+    assert_eq!(paths.len(), 3);
+    for path in paths {
+        assert!(repository.package_file(path).unwrap().contains("CustomResourceDefinition"));
+        let metadata = path.replace("infrastructure-components", "metadata");
+        let version = path.rsplit('/').nth(1).unwrap();
+        let minor = version.split('.').nth(1).unwrap();
+        let series = repository.package_file(&metadata).unwrap();
+        assert!(series.contains(&format!("minor: {minor}\n")), "{version}: {series}");
+    }
 }
 
 #[test]

@@ -17,15 +17,18 @@ use crate::output::text;
 /// Length of a line of a PEM file, in characters (RFC 7468 section 2).
 const PEM_LINE: usize = 64;
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
+/// Default lifetime of a token in days.
+const TOKEN_DAYS: i64 = 365;
 
 /// Connect Cluster API and other programs of other clusters
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Print the shell commands that install the box's provider into a management cluster
+    /// Print the shell commands that install a provider into a management cluster
     ///
-    /// The commands need clusterctl, curl and tar, and change the cluster of KUBECONFIG. They
-    /// contain the box's certificate authority, and no secret. This version of the box does not
-    /// provision the objects of the provider.
+    /// The commands change the cluster of KUBECONFIG, and contain no secret. With --mode box they
+    /// need clusterctl, curl and tar. With --mode capt they need clusterctl and kubectl, and the
+    /// kubeconfig for the box is in a new file that only you can read, until the commands have put
+    /// it into a Secret. CAPT has an external mode since v0.7.0.
     ///
     /// Example: `tinbox capi init | sh`
     #[command(verbatim_doc_comment)]
@@ -66,7 +69,7 @@ pub enum Command {
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
         /// Lifetime of the token in days, 1 to 3650
-        #[arg(long, value_name = "DAYS", default_value = "365")]
+        #[arg(long, value_name = "DAYS", default_value_t = TOKEN_DAYS)]
         #[arg(value_parser = clap::value_parser!(i64).range(1..=3650))]
         days: i64,
     },
@@ -97,7 +100,7 @@ impl Role {
 
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let (role, server, account, days) = match command {
-        Command::Init(arguments) => return init::run(context, &arguments),
+        Command::Init(arguments) => return init::run(context, &arguments).await,
         Command::Pair(arguments) => return pair::pair(context, arguments).await,
         Command::Unpair(arguments) => return pair::unpair(context, arguments).await,
         Command::Kubeconfig { role, server, account, days } => (role, server, account, days),
@@ -107,24 +110,42 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         None => context.client.server().to_owned(),
     };
     let account = account.unwrap_or_else(|| format!("tinbox-{}", role.word()));
+    let token = Token { role, server: &server, account: &account };
+    let (kubeconfig, end) = issue(context, &token, days).await?;
+    context.printer.object(&kubeconfig)?;
+    context.printer.note(&format!(
+        "the token ends at {end}; to end it now: kubectl delete serviceaccount {account} -n {}",
+        context.namespace
+    ));
+    Ok(())
+}
+
+/// Token of a kubeconfig, before it is issued.
+struct Token<'a> {
+    role: Role,
+    /// URL of the box as the user reaches it.
+    server: &'a str,
+    /// Name of the ServiceAccount.
+    account: &'a str,
+}
+
+/// Creates the ServiceAccount and its binding, and returns a kubeconfig with a new token and the
+/// time when the token ends.
+async fn issue(context: &Context, token: &Token<'_>, days: i64) -> Result<(Value, String), Error> {
+    let Token { role, server, account } = *token;
     let namespace = &context.namespace;
-    ensure_account(context, &account).await?;
-    ensure_binding(context, role, &account).await?;
+    ensure_account(context, account).await?;
+    ensure_binding(context, role, account).await?;
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
         "spec": { "expirationSeconds": days * SECONDS_OF_DAY },
     });
-    let path = Path::token(namespace, &account);
+    let path = Path::token(namespace, account);
     let answer = context.client.create(&path, &request).await?;
-    let user = User { server: &server, namespace, account: &account, answer: &answer };
-    context.printer.object(&kubeconfig(&user, &context.authorities)?)?;
-    context.printer.note(&format!(
-        "the token ends at {}; to end it now: kubectl delete serviceaccount {account} -n \
-         {namespace}",
-        text(&answer, "/status/expirationTimestamp")
-    ));
-    Ok(())
+    let user = User { server, namespace, account, answer: &answer };
+    let end = text(&answer, "/status/expirationTimestamp").to_owned();
+    Ok((kubeconfig(&user, &context.authorities)?, end))
 }
 
 fn checked(option: &str, server: String) -> Result<String, Error> {

@@ -1,4 +1,7 @@
-//! Tests of `capi kubeconfig`: rights and revocation of the tokens.
+//! Tests of `capi kubeconfig`: rights and revocation of the tokens; and of `capi init --mode capt`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use resources::DeleteOptions;
 use serde_json::json;
@@ -79,4 +82,39 @@ async fn what_is_asked_for_is_in_the_kubeconfig() {
         let ended = place.run(&[&["capi", "kubeconfig"], line].concat()).await;
         assert!(ended.code > 0 && ended.err.contains(why), "{ended:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kubeconfig_of_the_stock_provider_is_in_a_private_file() {
+    let place = Place::start().await;
+    let line = ["capi", "init", "--mode", "capt", "--credential-file", "capt.yaml"];
+    let line = [&line[..], &["--server", "https://192.168.7.1:6443"]].concat();
+    let made = place.run(&line).await;
+    let file = place.kubeconfig.with_file_name("capt.yaml");
+    assert!(made.err.contains("contains a token that ends at 20"), "{made:?}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let token = text.split_once("token: ").unwrap().1.lines().next().unwrap().trim_matches('"');
+    assert!(token.len() > 20, "{text}");
+    let printed = made.good();
+    assert!(!printed.contains(token), "{printed}");
+    assert!(printed.contains(&format!("--from-file=kubeconfig='{}'", file.display())), "{printed}");
+    assert!(printed.contains("TINKERBELL_IP=192.168.7.1 "), "{printed}");
+    assert!(text.contains("https://192.168.7.1:6443"), "{text}");
+    let before = text;
+    for (more, why) in [
+        (&[][..], "already exists: choose another --credential-file"),
+        (&["--capt-version", "v0.6.8"], "v0.7.0 is the first version that can"),
+        (&["--credential-file", "it's"], "must not have a quote"),
+        (&["--server", "https://[fd00::1]:6443"], "--machine-host: expected an IPv4 address"),
+    ] {
+        // The later of two equal options is an error of clap, so the changed ones are left out.
+        let mut line = line.clone();
+        if let Some(at) = more.first().and_then(|option| line.iter().position(|it| it == option)) {
+            line.drain(at..at + 2);
+        }
+        let ended = place.run(&[&line, more].concat()).await;
+        assert!(ended.code > 0 && ended.err.contains(why), "{ended:?}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
 }

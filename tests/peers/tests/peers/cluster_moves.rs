@@ -4,7 +4,7 @@
 //!
 //! The steps share one environment, whose programs take half a minute to start.
 
-mod world;
+pub mod world;
 
 use std::collections::BTreeSet;
 
@@ -89,7 +89,7 @@ fn create(world: &World, side: &Side) {
 }
 
 /// Waits until all objects of the cluster report a running cluster on its two machines.
-fn wait_running(world: &World, side: &Side) {
+pub fn wait_running(world: &World, side: &Side) {
     let management = &side.management;
     for usage in [CONTROL_PLANE, WORKERS] {
         management.wait_machines(usage, 1, BEFORE);
@@ -133,7 +133,7 @@ fn describe(world: &World, side: &Side) -> String {
 
 /// Returns the state of the machines that changes only by an installation or a deletion. The
 /// generation of a Hardware counts all changes of its spec, such as the permission to netboot.
-fn machines(world: &World) -> Value {
+pub fn machines(world: &World) -> Value {
     let list = |resource: &str| world.hosts.list(resource);
     let uids = |resource: &str| -> BTreeSet<String> {
         list(resource).iter().map(|it| it["metadata"]["uid"].to_string()).collect()

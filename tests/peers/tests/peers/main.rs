@@ -10,6 +10,7 @@ mod claim;
 mod clients;
 mod cluster_moves;
 mod cluster_nodes;
+mod cluster_takeover;
 mod clusterctl;
 mod comparison;
 mod containers;

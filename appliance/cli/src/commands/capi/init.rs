@@ -1,10 +1,25 @@
 //! `capi init`: the commands for a workstation that has clusterctl.
 
+mod capt;
+
 use crate::commands::Context;
 use crate::error::Error;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Mode {
+    /// The box is the provider: kinds and roles, and no program in the management cluster
+    Box,
+    /// The stock provider (CAPT) in the management cluster uses the box as its external Tinkerbell
+    Capt,
+}
+
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
+    /// Provider to install
+    #[arg(long, value_enum, default_value_t = Mode::Box)]
+    mode: Mode,
+    #[command(flatten)]
+    capt: capt::CaptArguments,
     /// URL of the box's pages as the workstation reaches them [default: port 443 of the host in
     /// your kubeconfig]
     #[arg(long, value_name = "URL")]
@@ -23,7 +38,10 @@ fn gitlab_host(text: &str) -> Result<String, String> {
     is_valid.then(|| text.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
-pub fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> {
+pub async fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> {
+    if arguments.mode == Mode::Capt {
+        return capt::run(context, &arguments.capt).await;
+    }
     let authority = super::bundle(&context.authorities);
     let pages = match &arguments.pages {
         Some(pages) => super::checked("--pages", pages.clone())?,

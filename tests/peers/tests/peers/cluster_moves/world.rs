@@ -24,7 +24,7 @@ pub struct Side {
     /// Configuration of clusterctl with the providers of this cluster.
     pub config: String,
     /// Lines of the configuration for Cluster API's own providers.
-    own: String,
+    pub own: String,
 }
 
 /// All programs of the test.
@@ -42,17 +42,27 @@ impl World {
         Self { hosts: Hosts::start(rack), workstation, bmcs: Vec::new() }
     }
 
-    /// Starts a management cluster, installs all providers by `clusterctl init`, and pairs the box
-    /// with the cluster.
+    /// Starts a management cluster with the box's provider, and pairs the box with the cluster.
     pub fn add_side(&self, name: &'static str) -> Side {
+        let side = self.add_unpaired(name, "tinbox", |_| self.workstation.provider().unwrap());
+        self.hosts.pair(name, &side.management);
+        side
+    }
+
+    /// Starts a management cluster, and installs all providers by `clusterctl init`. `lines` returns
+    /// the configuration of clusterctl for the infrastructure provider.
+    pub fn add_unpaired(
+        &self,
+        name: &'static str,
+        provider: &str,
+        lines: impl FnOnce(&Cluster) -> String,
+    ) -> Side {
         let (mut own, mut config) = (String::new(), String::new());
         let management = Management::start(self.hosts.log(), |cluster, plan| {
             own = self.write_providers(name, plan);
-            let provider = self.workstation.provider().unwrap();
-            config = self.workstation.config(name, &[&own, &provider]).unwrap();
-            self.init(cluster, &config);
+            config = self.workstation.config(name, &[&own, &lines(cluster)]).unwrap();
+            self.init(cluster, provider, &config);
         });
-        self.hosts.pair(name, &management);
         Side { management, name, config, own }
     }
 
@@ -66,14 +76,14 @@ impl World {
         lines.collect()
     }
 
-    fn init(&self, cluster: &Cluster, config: &str) {
+    fn init(&self, cluster: &Cluster, provider: &str, config: &str) {
         let kubectl = cluster.kubectl().unwrap();
         good(&kubectl, &["apply", "-f", "-"], &cert_manager());
-        let init = ["init", "--infrastructure", "tinbox", "--config", config];
+        let init = ["init", "--infrastructure", provider, "--config", config];
         let kubeconfig = cluster.kubeconfig();
         let program = clusterctl(VERSION).unwrap();
         let printed = self.workstation.good(&program, &init, Some(&kubeconfig)).unwrap();
-        assert!(printed.contains("infrastructure-tinbox"), "{printed}");
+        assert!(printed.contains(&format!("infrastructure-{provider}")), "{printed}");
     }
 
     /// Runs clusterctl for a management cluster, and returns its standard output.

@@ -1,0 +1,188 @@
+//! `capi init --mode capt`: the commands that install the stock provider, CAPT, with the box as its
+//! external Tinkerbell.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::commands::Context;
+use crate::commands::capi::{Role, TOKEN_DAYS, Token, checked, issue};
+use crate::error::Error;
+
+/// Default name of the file with the kubeconfig.
+const FILE: &str = "capt.kubeconfig";
+/// Namespace of CAPT's components.
+const NAMESPACE: &str = "capt-system";
+/// Secret that CAPT's components mount by default, and its key (CAPT v0.7.0, config/manager).
+const SECRET: &str = "external-tinkerbell-kubeconfig";
+const KEY: &str = "kubeconfig";
+/// First version of CAPT that can use a Tinkerbell outside its own cluster.
+const FIRST: CaptVersion = CaptVersion { major: 0, minor: 7, patch: 0 };
+
+/// Version of CAPT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct CaptVersion {
+    major: u64,
+    minor: u64,
+    patch: u64,
+}
+
+impl fmt::Display for CaptVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+impl FromStr for CaptVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("expected a version such as {FIRST}, found {text:?}");
+        let numbers = text.trim_start_matches('v').split('.').map(str::parse::<u64>);
+        let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().map_err(|_| expected())?;
+        let &[major, minor, patch] = numbers.as_slice() else { return Err(expected()) };
+        let version = Self { major, minor, patch };
+        if version < FIRST {
+            return Err(format!(
+                "CAPT {version} cannot use a Tinkerbell outside its own cluster; {FIRST} is the \
+                 first version that can"
+            ));
+        }
+        Ok(version)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CaptArguments {
+    /// Mode capt: version of CAPT, at least v0.7.0; earlier versions have no external mode
+    #[arg(long, value_name = "VERSION", default_value_t = FIRST)]
+    capt_version: CaptVersion,
+    /// Mode capt: URL of the box's API as the management cluster reaches it [default: the URL in
+    /// your kubeconfig]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Mode capt: address of the box in the network of the machines [default: the host in the URL]
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    machine_host: Option<String>,
+    /// Mode capt: new file for the kubeconfig, which is a secret; the commands delete it [default:
+    /// capt.kubeconfig]
+    #[arg(long, value_name = "FILE")]
+    credential_file: Option<PathBuf>,
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let is_host = |char: char| char.is_ascii_alphanumeric() || "-.".contains(char);
+    let is_valid = !text.is_empty() && text.chars().all(is_host);
+    let expected = "expected an IPv4 address or a host name, such as 192.168.7.1";
+    is_valid.then(|| text.to_owned()).ok_or_else(|| expected.to_owned())
+}
+
+/// Writes the kubeconfig of CAPT to a new file, and prints the commands.
+pub async fn run(context: &Context, arguments: &CaptArguments) -> Result<(), Error> {
+    let server = match &arguments.server {
+        Some(server) => checked("--server", server.clone())?,
+        None => context.client.server().to_owned(),
+    };
+    let machine_host = match &arguments.machine_host {
+        Some(host) => host.clone(),
+        None => host_of(&server)?,
+    };
+    let file = arguments.credential_file.as_deref().unwrap_or(Path::new(FILE));
+    let file = std::path::absolute(file)
+        .map_err(|source| Error::Write { file: file.display().to_string(), source })?;
+    let path = quoted(&file)?;
+    if file.exists() {
+        let why = format!("{} already exists: choose another --credential-file", file.display());
+        return Err(Error::Usage(why));
+    }
+    let token = Token { role: Role::Capt, server: &server, account: "tinbox-capt" };
+    let (kubeconfig, end) = issue(context, &token, TOKEN_DAYS).await?;
+    write(&file, &crate::output::yaml(&kubeconfig))?;
+    let text = commands(arguments.capt_version, &path, &machine_host);
+    context.printer.line(text.trim_end())?;
+    context.printer.note(&format!(
+        "{} contains a token that ends at {end}; the commands put it into a Secret of the cluster \
+         of KUBECONFIG, and delete the file",
+        file.display()
+    ));
+    Ok(())
+}
+
+/// Returns the host of a URL for machines, which is not an IPv6 address: CAPT appends a port.
+fn host_of(url: &str) -> Result<String, Error> {
+    let rest = url.strip_prefix("https://").unwrap_or(url);
+    let end = rest.find([':', '/']).unwrap_or(rest.len());
+    host(&rest[..end]).map_err(|why| Error::Usage(format!("--machine-host: {why}")))
+}
+
+/// Returns a path in single quotes for a shell.
+fn quoted(path: &Path) -> Result<String, Error> {
+    let text = path.to_str().filter(|text| !text.contains(['\'', '\n']));
+    let wrong = || Error::Usage("the path of --credential-file must not have a quote".to_owned());
+    text.map(|text| format!("'{text}'")).ok_or_else(wrong)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let named = |source| Error::Write { file: path.display().to_string(), source };
+    let mut new = OpenOptions::new();
+    let mut file = new.write(true).create_new(true).mode(0o600).open(path).map_err(named)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|source| {
+        // An incomplete file would stop the next attempt.
+        let _ = fs::remove_file(path);
+        named(source)
+    })
+}
+
+/// Returns the commands. `file` is quoted. A server-side apply stores no copy of the Secret in an
+/// annotation.
+fn commands(version: CaptVersion, file: &str, machine_host: &str) -> String {
+    format!(
+        "set -eu\n\
+         kubectl get namespace {NAMESPACE} >/dev/null 2>&1 || kubectl create namespace {NAMESPACE}\n\
+         kubectl create secret generic {SECRET} --namespace {NAMESPACE} \\\n\
+         \x20 --from-file={KEY}={file} --dry-run=client -o yaml \\\n\
+         \x20 | kubectl apply --server-side --force-conflicts -f -\n\
+         rm {file}\n\
+         TINKERBELL_IP={machine_host} EXTERNAL_TINKERBELL_KUBECONFIG={SECRET} \\\n\
+         \x20 clusterctl init --infrastructure tinkerbell-tinkerbell:{version}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{CaptVersion, FIRST, commands, host, host_of, quoted};
+
+    #[test]
+    fn a_version_without_an_external_mode_is_refused() {
+        for text in ["0.6.8", "v0.6.8", "0.0.9"] {
+            let error = text.parse::<CaptVersion>().unwrap_err();
+            assert!(error.contains("v0.7.0 is the first"), "{error}");
+        }
+        assert_eq!("v0.7.0".parse(), Ok(FIRST));
+        assert_eq!("1.0.2".parse::<CaptVersion>().unwrap().to_string(), "v1.0.2");
+        for text in ["", "0.7", "latest", "v0.7.0;reboot", "0.7.0.1"] {
+            assert!(text.parse::<CaptVersion>().unwrap_err().starts_with("expected"), "{text}");
+        }
+    }
+
+    #[test]
+    fn machines_reach_the_box_at_the_host_of_its_url() {
+        assert_eq!(host_of("https://192.168.7.1:6443").unwrap(), "192.168.7.1");
+        assert_eq!(host_of("https://box.example").unwrap(), "box.example");
+        assert!(host_of("https://[fd00::1]:6443").is_err());
+        assert!(host("box$(reboot)").is_err());
+        assert!(quoted(Path::new("/a'b")).is_err());
+    }
+
+    #[test]
+    fn the_commands_as_they_are_printed() {
+        let text = commands(FIRST, "'/home/me/capt.kubeconfig'", "192.168.7.1");
+        golden::check("capi-init-capt.txt", &text);
+    }
+}
