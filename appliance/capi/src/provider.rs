@@ -26,7 +26,6 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All providers.
     pub const ALL: [Self; 3] = [Self::Tinbox, Self::CaptOfClusterctl, Self::CaptOfDocumentation];
 
     /// Name in the configuration of clusterctl.

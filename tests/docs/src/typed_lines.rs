@@ -43,6 +43,13 @@ pub const NOT_RUN: &[(&str, &str)] = &[
         "kubectl annotate tinkerbellmachine edge-x7k2p tinbox.dev/skip-wipe=",
         "the unit test `a_disk_that_cannot_be_erased…` of capi-controllers sets the annotation",
     ),
+    ("sh capt.sh", "needs a management cluster; `cluster_takeover` of tests/peers runs it"),
+    ("clusterctl upgrade plan --config ~/.config/cluster-api/tinbox/clusterctl.yaml", TAKEOVER),
+    (
+        "clusterctl upgrade apply --infrastructure tinkerbell-tinkerbell:v0.101.0 \
+         --config ~/.config/cluster-api/tinbox/clusterctl.yaml",
+        TAKEOVER,
+    ),
     ("kubectl get controlplaneendpoints -o wide", ENDPOINT),
     ("kubectl delete controlplaneendpoint 10.77.0.200", ENDPOINT),
     ("sudo make demo-capi", QUICK_START),
@@ -66,6 +73,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
 
 const QUICK_START: &str = "`quick_start` of tests/scenarios does this with a virtual NUC";
 const PAIRING: &str = "`pairing` of tests/peers runs it with a management cluster";
+const TAKEOVER: &str = "`cluster_takeover` of tests/peers runs it with a management cluster";
 const ENDPOINT: &str = "needs machines of a control plane; `endpoints` of tests/wire has them";
 const BY_CI: &str = "run by .ci/run";
 const BUILDROOT: &str = "an hour of Buildroot; .ci/run runs tests/buildroot.sh for its parts";

@@ -1,5 +1,5 @@
-//! Stock clusterctl replaces stock CAPT by the box: `clusterctl upgrade apply` removes CAPT, and the
-//! box adopts its running machines without an effect on them.
+//! Stock clusterctl replaces stock CAPT by the box: `clusterctl upgrade apply` removes CAPT, and
+//! the box adopts its running machines without an effect on them.
 //!
 //! The steps share one environment, whose programs take half a minute to start.
 
@@ -18,10 +18,8 @@ use crate::cluster_nodes::manifest::{self, CONTROL_PLANE, WORKERS};
 use crate::cluster_nodes::site::endpoint;
 use crate::cluster_nodes::{BEFORE, names};
 
-/// Name of CAPT in its documentation.
-const NAME: &str = "tinkerbell";
 /// Version of the box as a replacement of CAPT.
-const REPLACEMENT: &str = "tinkerbell:v0.101.0";
+const REPLACEMENT: &str = "tinkerbell-tinkerbell:v0.101.0";
 const FINALIZER: &str = "infrastructure.cluster.x-k8s.io/tinkerbellmachine";
 /// Finalizer of CAPT 0.6.
 const OLD_FINALIZER: &str = "tinkerbellmachine.infrastructure.cluster.x-k8s.io";
@@ -29,8 +27,8 @@ const OLD_FINALIZER: &str = "tinkerbellmachine.infrastructure.cluster.x-k8s.io";
 #[test]
 fn clusterctl_takes_over_from_the_stock_provider() {
     let mut world = World::start();
-    let side = world.add_unpaired("fleet", NAME, |cluster| stock::release(&world, cluster));
-    let mut capt = StockProvider::start(&world, &side);
+    let side = world.add_unpaired("fleet", |cluster, own| stock::init(&world, cluster, own));
+    let mut capt = StockProvider::start(&side);
     for (name, usage) in [("a1", CONTROL_PLANE), ("a2", WORKERS)] {
         world.add_machine(name, usage);
         let instance = json!({ "spec": { "metadata": { "instance": { "id": name } } } });
@@ -81,7 +79,7 @@ fn upgrade(world: &World, side: &Side, capt: &mut StockProvider) {
     let config = [&*side.own, &world.workstation.provider()];
     let config = world.workstation.config("takeover", &config);
     let plan = world.clusterctl_with(side, &config, &["upgrade", "plan"]);
-    let row = plan.lines().find(|line| line.starts_with("infrastructure-tinkerbell"));
+    let row = plan.lines().find(|line| line.starts_with("infrastructure-tinkerbell-tinkerbell"));
     assert!(row.is_some_and(|it| it.contains("v0.7.0") && it.contains("v0.101.0")), "{plan}");
     thread::scope(|scope| {
         scope.spawn(|| capt.end_with_the_deployment(&side.management));

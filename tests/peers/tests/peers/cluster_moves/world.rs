@@ -14,7 +14,7 @@ use crate::cluster_nodes::hosts::Hosts;
 use crate::cluster_nodes::management::{Management, good};
 
 /// The newest pinned version of clusterctl.
-const VERSION: &str = "1.14";
+pub const VERSION: &str = "1.14";
 
 /// A management cluster that is paired with the box.
 pub struct Side {
@@ -44,24 +44,29 @@ impl World {
 
     /// Starts a management cluster with the box's provider, and pairs the box with the cluster.
     pub fn add_side(&self, name: &'static str) -> Side {
-        let side = self.add_unpaired(name, "tinbox", |_| self.workstation.provider().unwrap());
+        let side = self.add_unpaired(name, |cluster, own| {
+            let provider = self.workstation.provider().unwrap();
+            let config = self.workstation.config(name, &[own, &provider]).unwrap();
+            self.init(cluster, &config);
+            config
+        });
         self.hosts.pair(name, &side.management);
         side
     }
 
-    /// Starts a management cluster, and installs all providers by `clusterctl init`. `lines` returns
-    /// the configuration of clusterctl for the infrastructure provider.
+    /// Starts a management cluster. `init` gets the configuration of clusterctl for Cluster API's
+    /// own providers, installs all providers, and returns the complete configuration.
     pub fn add_unpaired(
         &self,
         name: &'static str,
-        provider: &str,
-        lines: impl FnOnce(&Cluster) -> String,
+        init: impl FnOnce(&Cluster, &str) -> String,
     ) -> Side {
         let (mut own, mut config) = (String::new(), String::new());
         let management = Management::start(self.hosts.log(), |cluster, plan| {
             own = self.write_providers(name, plan);
-            config = self.workstation.config(name, &[&own, &lines(cluster)]).unwrap();
-            self.init(cluster, provider, &config);
+            let kubectl = cluster.kubectl().unwrap();
+            good(&kubectl, &["apply", "-f", "-"], &cert_manager());
+            config = init(cluster, &own);
         });
         Side { management, name, config, own }
     }
@@ -76,14 +81,12 @@ impl World {
         lines.collect()
     }
 
-    fn init(&self, cluster: &Cluster, provider: &str, config: &str) {
-        let kubectl = cluster.kubectl().unwrap();
-        good(&kubectl, &["apply", "-f", "-"], &cert_manager());
-        let init = ["init", "--infrastructure", provider, "--config", config];
+    fn init(&self, cluster: &Cluster, config: &str) {
+        let init = ["init", "--infrastructure", "tinbox", "--config", config];
         let kubeconfig = cluster.kubeconfig();
         let program = clusterctl(VERSION).unwrap();
         let printed = self.workstation.good(&program, &init, Some(&kubeconfig)).unwrap();
-        assert!(printed.contains(&format!("infrastructure-{provider}")), "{printed}");
+        assert!(printed.contains("infrastructure-tinbox"), "{printed}");
     }
 
     /// Runs clusterctl for a management cluster, and returns its standard output.

@@ -1,7 +1,8 @@
 //! Stock CAPT as a plain process, with the box as its external Tinkerbell.
 
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use peers::cluster_api::{Ports, WithWebhooks, is_healthy};
 use peers::{Cluster, Process, built, loopback_port, poll};
 use serde_json::{Value, json};
 
-use crate::cluster_moves::world::{Side, World};
+use crate::claim::program;
+use crate::cluster_moves::world::{Side, VERSION, World};
 use crate::cluster_nodes::management::{Management, good};
-use crate::clusterctl::workstation::LocalProvider;
+use crate::clusterctl::workstation::{LocalProvider, clusterctl};
 
 /// Port of the webhooks, the default of controller-runtime: CAPT 0.7 ignores its own flag.
 const WEBHOOKS: u16 = 9443;
@@ -21,9 +23,35 @@ const LIMIT: Duration = Duration::from_secs(120);
 const WITHOUT_PODS: [&str; 4] = ["Certificate", "Deployment", "Issuer", "Service"];
 const DEPLOYMENT: &str = "deployment/capt-controller-manager";
 
+/// Installs Cluster API and CAPT by the commands of `tinbox capi init --mode capt`. Returns the
+/// configuration of clusterctl.
+pub fn init(world: &World, cluster: &Cluster, own: &str) -> String {
+    let folder = world.workstation.folder();
+    // Path of the configuration that clusterctl reads without `--config`.
+    let name = ".config/cluster-api/clusterctl";
+    let config = world.workstation.config(name, &[own, &release(folder, cluster)]);
+    let programs = folder.join("programs");
+    fs::create_dir(&programs).unwrap();
+    symlink(clusterctl(VERSION), programs.join("clusterctl")).unwrap();
+    symlink(built("kubectl", &["1.35"]).unwrap().remove(0), programs.join("kubectl")).unwrap();
+    let [file, kubeconfig] =
+        [folder.join("capt.kubeconfig"), world.hosts.rack.tinboxd.kubeconfig()]
+            .map(|path| path.display().to_string());
+    let tinbox = ["--kubeconfig", &kubeconfig, "capi", "init", "--mode", "capt"];
+    let tinbox = [&tinbox[..], &["--credential-file", &file]].concat();
+    let printed = world.workstation.run(&program("tinbox"), &tinbox, None);
+    assert!(printed.success && Path::new(&file).exists(), "{printed:?}");
+    let commands = format!("PATH={}:$PATH\n{}", programs.display(), printed.out);
+    let sh = ["-c", &commands];
+    let said = world.workstation.good(Path::new("/bin/sh"), &sh, Some(&cluster.kubeconfig()));
+    assert!(said.contains("infrastructure-tinkerbell-tinkerbell"), "{said}");
+    assert!(!Path::new(&file).exists());
+    config
+}
+
 /// Writes the release of CAPT to a local repository, and returns the lines for the configuration of
 /// clusterctl.
-pub fn release(world: &World, cluster: &Cluster) -> String {
+fn release(folder: &Path, cluster: &Cluster) -> String {
     let manifest = built("cluster-api", &["tinkerbell.yaml"]).unwrap().remove(0);
     let authority = fs::read_to_string(cluster.folder().join("ca.crt")).unwrap();
     let ports = ports(cluster.address());
@@ -36,13 +64,13 @@ pub fn release(world: &World, cluster: &Cluster) -> String {
     let others = text.split("\n---\n").filter(is_left_out).map(str::to_owned);
     let documents: Vec<String> = objects.chain(others).collect();
     let provider = LocalProvider {
-        name: "tinkerbell",
+        name: "tinkerbell-tinkerbell",
         kind: "InfrastructureProvider",
-        label: "infrastructure-tinkerbell",
+        label: "infrastructure-tinkerbell-tinkerbell",
         version: "v0.7.0",
         series: "major: 0, minor: 7, contract: v1beta2",
     };
-    provider.write(&world.workstation.folder().join("capt"), &documents.join("\n---\n"))
+    provider.write(&folder.join("capt"), &documents.join("\n---\n"))
 }
 
 fn ports(address: Ipv4Addr) -> Ports {
@@ -57,15 +85,17 @@ pub struct StockProvider {
 
 impl StockProvider {
     /// Starts the provider, and reports it as running in its Deployment, as a kubelet would.
-    pub fn start(world: &World, side: &Side) -> Self {
+    pub fn start(side: &Side) -> Self {
+        let is_free = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, WEBHOOKS)).is_ok();
+        poll("the port of the webhooks to be free", LIMIT, is_free).unwrap();
         let kubeconfig = side.management.kubeconfig();
         let folder = kubeconfig.parent().unwrap();
         copy_certificate(folder);
-        let role = ["--kubeconfig", &world.hosts.rack.tinboxd.kubeconfig().display().to_string()];
-        let role = [&role[..], &["capi", "kubeconfig", "--role", "capt"]].concat();
-        let external = world.workstation.run(&crate::claim::program("tinbox"), &role, None);
-        assert!(external.success, "{external:?}");
-        fs::write(folder.join("external.kubeconfig"), external.out).unwrap();
+        // The Deployment mounts this Secret.
+        let secret = ["get", "secret", "external-tinkerbell-kubeconfig", "-n", "capt-system"];
+        let output = ["-o", "go-template={{.data.kubeconfig | base64decode}}"];
+        let text = good(&side.management.kubectl, &[&secret[..], &output].concat(), "");
+        fs::write(folder.join("external.kubeconfig"), text).unwrap();
         let ports = ports(Ipv4Addr::LOCALHOST);
         let arguments = [
             format!("KUBECONFIG={}", kubeconfig.display()),

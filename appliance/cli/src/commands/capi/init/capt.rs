@@ -22,7 +22,7 @@ const KEY: &str = "kubeconfig";
 /// First version of CAPT that can use a Tinkerbell outside its own cluster.
 const FIRST: CaptVersion = CaptVersion { major: 0, minor: 7, patch: 0 };
 
-/// Version of CAPT.
+/// Version of CAPT, as `v0.7.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct CaptVersion {
     major: u64,
@@ -142,7 +142,8 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 fn commands(version: CaptVersion, file: &str, machine_host: &str) -> String {
     format!(
         "set -eu\n\
-         kubectl get namespace {NAMESPACE} >/dev/null 2>&1 || kubectl create namespace {NAMESPACE}\n\
+         kubectl get namespace {NAMESPACE} >/dev/null 2>&1 \\\n\
+         \x20 || kubectl create namespace {NAMESPACE}\n\
          kubectl create secret generic {SECRET} --namespace {NAMESPACE} \\\n\
          \x20 --from-file={KEY}={file} --dry-run=client -o yaml \\\n\
          \x20 | kubectl apply --server-side --force-conflicts -f -\n\
