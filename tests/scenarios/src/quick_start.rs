@@ -107,19 +107,13 @@ impl QuickStart {
              --control-plane-machine-count 1 --worker-machine-count 0 --config"
         );
         show(&format!(
-            "CONTROL_PLANE_VIP={CONTROL_PLANE} clusterctl {generate} clusterctl.yaml \
-             >{CLUSTER}.yaml"
+            "CONTROL_PLANE_VIP={CONTROL_PLANE} OS_IMAGE={SYSTEM} clusterctl {generate} \
+             clusterctl.yaml >{CLUSTER}.yaml"
         ));
         let words: Vec<&str> = generate.split(' ').chain([self.config.as_str()]).collect();
         let yaml = self.clusterctl(&words)?;
-        show(&format!(
-            "sed -i 's/^    spec: {{}}/    spec: {{osImage: {SYSTEM}}}/' {CLUSTER}.yaml"
-        ));
-        let with_image =
-            yaml.replace("\n    spec: {}", &format!("\n    spec: {{osImage: {SYSTEM}}}"));
-        ensure!(with_image != yaml, "the template has no empty spec of a machine:\n{yaml}");
         show(&format!("kubectl apply -f {CLUSTER}.yaml"));
-        print!("{}", management.apply(&with_image)?);
+        print!("{}", management.apply(&yaml)?);
         let machine = management.machine_of(CLUSTER, SOON)?;
         let there = |object: Option<&Value>| object.is_some();
         management.wait_object(&own, ("workflows", &machine), SOON, there)?;
@@ -221,7 +215,8 @@ impl QuickStart {
     /// Runs clusterctl, and returns its standard output.
     fn clusterctl(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let kubeconfig = Some(self.management.kubeconfig());
-        let command = self.workstation.command(&self.clusterctl, arguments, kubeconfig);
+        let mut command = self.workstation.command(&self.clusterctl, arguments, kubeconfig);
+        command.env("OS_IMAGE", SYSTEM);
         let printed = self.management.lab.rack.in_box(|| peers::run(command, ""))??;
         ensure!(printed.success, "clusterctl {}: {}", arguments.join(" "), printed.err.trim());
         Ok(printed.out)

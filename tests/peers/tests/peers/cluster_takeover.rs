@@ -76,8 +76,8 @@ fn create(world: &World, side: &Side) {
 }
 
 fn upgrade(world: &World, side: &Side, capt: &mut StockProvider) {
-    let config = [&*side.own, &world.workstation.provider()];
-    let config = world.workstation.config("takeover", &config);
+    let config = [&*side.own, &world.workstation.provider().unwrap()];
+    let config = world.workstation.config("takeover", &config).unwrap();
     let plan = world.clusterctl_with(side, &config, &["upgrade", "plan"]);
     let row = plan.lines().find(|line| line.starts_with("infrastructure-tinkerbell-tinkerbell"));
     assert!(row.is_some_and(|it| it.contains("v0.7.0") && it.contains("v0.101.0")), "{plan}");

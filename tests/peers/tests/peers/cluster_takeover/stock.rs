@@ -7,13 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use peers::cluster_api::{Ports, WithWebhooks, is_healthy};
+use peers::clusterctl::{LocalProvider, program as clusterctl};
 use peers::{Cluster, Process, built, loopback_port, poll};
 use serde_json::{Value, json};
 
 use crate::claim::program;
 use crate::cluster_moves::world::{Side, VERSION, World};
 use crate::cluster_nodes::management::{Management, good};
-use crate::clusterctl::workstation::{LocalProvider, clusterctl};
 
 /// Port of the webhooks, the default of controller-runtime: CAPT 0.7 ignores its own flag.
 const WEBHOOKS: u16 = 9443;
@@ -29,21 +29,22 @@ pub fn init(world: &World, cluster: &Cluster, own: &str) -> String {
     let folder = world.workstation.folder();
     // Path of the configuration that clusterctl reads without `--config`.
     let name = ".config/cluster-api/clusterctl";
-    let config = world.workstation.config(name, &[own, &release(folder, cluster)]);
+    let config = world.workstation.config(name, &[own, &release(folder, cluster)]).unwrap();
     let programs = folder.join("programs");
     fs::create_dir(&programs).unwrap();
-    symlink(clusterctl(VERSION), programs.join("clusterctl")).unwrap();
+    symlink(clusterctl(VERSION).unwrap(), programs.join("clusterctl")).unwrap();
     symlink(built("kubectl", &["1.35"]).unwrap().remove(0), programs.join("kubectl")).unwrap();
     let [file, kubeconfig] =
         [folder.join("capt.kubeconfig"), world.hosts.rack.tinboxd.kubeconfig()]
             .map(|path| path.display().to_string());
     let tinbox = ["--kubeconfig", &kubeconfig, "capi", "init", "--mode", "capt"];
     let tinbox = [&tinbox[..], &["--credential-file", &file]].concat();
-    let printed = world.workstation.run(&program("tinbox"), &tinbox, None);
+    let printed = world.workstation.run(&program("tinbox"), &tinbox, None).unwrap();
     assert!(printed.success && Path::new(&file).exists(), "{printed:?}");
     let commands = format!("PATH={}:$PATH\n{}", programs.display(), printed.out);
     let sh = ["-c", &commands];
-    let said = world.workstation.good(Path::new("/bin/sh"), &sh, Some(&cluster.kubeconfig()));
+    let said =
+        world.workstation.good(Path::new("/bin/sh"), &sh, Some(&cluster.kubeconfig())).unwrap();
     assert!(said.contains("infrastructure-tinkerbell-tinkerbell"), "{said}");
     assert!(!Path::new(&file).exists());
     config
@@ -70,7 +71,7 @@ fn release(folder: &Path, cluster: &Cluster) -> String {
         version: "v0.7.0",
         series: "major: 0, minor: 7, contract: v1beta2",
     };
-    provider.write(&folder.join("capt"), &documents.join("\n---\n"))
+    provider.write(&folder.join("capt"), &documents.join("\n---\n")).unwrap()
 }
 
 fn ports(address: Ipv4Addr) -> Ports {
