@@ -3,15 +3,16 @@
 use std::time::{Duration, Instant};
 
 use agent_rpc::client::Client;
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tokio::task::JoinSet;
 
 use crate::machines::Machine;
 
 /// Interval of requests after an answer without an action.
 const ASK: Duration = Duration::from_millis(20);
-/// Maximum time until every agent has its action.
-const LIMIT: Duration = Duration::from_secs(600);
+/// Maximum time until another agent has its action. CAPT can give one Hardware to two machines at
+/// once, and then an agent waits forever.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Agents that request work.
 pub struct Agents(JoinSet<Result<(Machine, Instant)>>);
@@ -39,20 +40,16 @@ impl Agents {
         Ok(Self(waiting))
     }
 
-    /// Waits until every agent has its action. Returns when each got it.
+    /// Waits for the agents' actions, until every agent has one or no more get one. Returns when each
+    /// got it.
     ///
     /// # Errors
-    /// An agent is refused, or gets no action in time.
+    /// An agent is refused.
     pub async fn offered(mut self) -> Result<Vec<(Machine, Instant)>> {
         let mut offered = Vec::new();
-        let all = async {
-            while let Some(one) = self.0.join_next().await {
-                offered.push(one??);
-            }
-            anyhow::Ok(())
-        };
-        let ended = tokio::time::timeout(LIMIT, all).await;
-        ended.with_context(|| format!("work was offered to {} agents only", offered.len()))??;
+        while let Ok(Some(one)) = tokio::time::timeout(LIMIT, self.0.join_next()).await {
+            offered.push(one??);
+        }
         Ok(offered)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use api_bench::rss_mib;
 use capi::Repository;
 use peers::Tinboxd;
@@ -71,6 +71,7 @@ async fn point(boxes: u8) -> Result<Point> {
     let begun = Instant::now();
     let times = offer(&management, &machines).await?;
     let took = begun.elapsed().as_secs_f64();
+    ensure!(times.len() == machines.len(), "only {} machines got work", times.len());
     let requests = (management.requests()? - before) / took;
     let last = times.into_iter().fold(0.0, f64::max);
     let mut largest: f64 = 0.0;

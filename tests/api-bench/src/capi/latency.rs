@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use api_bench::rss_mib;
 use bytes::Bytes;
 use capi::Repository;
@@ -34,6 +34,8 @@ pub struct Figures {
     crowd: f64,
     /// Slowest of the machines at once, in seconds.
     last: f64,
+    /// Machines at once that got work.
+    served: f64,
     /// Resident memory of the provider after the run, in MiB.
     pub rss_mib: f64,
 }
@@ -80,7 +82,7 @@ pub fn pair(tinboxd: &Tinboxd, management: &peers::Cluster, name: &str) -> Resul
     command.args(["capi", "pair", name, "--management-kubeconfig"]);
     command.arg(flat_kubeconfig(management)?);
     let printed = peers::run(command, "")?;
-    anyhow::ensure!(printed.success, "cannot pair: {}", printed.err.trim());
+    ensure!(printed.success, "cannot pair: {}", printed.err.trim());
     Ok(())
 }
 
@@ -97,13 +99,18 @@ async fn measure(
     let (alone, crowd) = all.split_at(usize::from(ALONE));
     let mut times = Vec::new();
     for machine in alone {
+        // One machine: no other can have its Hardware.
         times.extend(offer(management, &[(*machine, authority.to_owned())]).await?);
     }
+    ensure!(times.len() == usize::from(ALONE), "only {} of {ALONE} got work", times.len());
     let alone = median(times);
     let crowd: Vec<_> = crowd.iter().map(|it| (*it, authority.to_owned())).collect();
     let times = offer(management, &crowd).await?;
+    println!("{} of {CROWD} machines at once got work", times.len());
     let last = times.iter().copied().fold(0.0, f64::max);
-    Ok(Figures { alone, crowd: median(times), last, rss_mib: rss_mib(&[provider])? })
+    let served = f64::from(u32::try_from(times.len())?);
+    let rss_mib = rss_mib(&[provider])?;
+    Ok(Figures { alone, crowd: median(times), last, served, rss_mib })
 }
 
 /// Creates the cluster and the Machines, and waits until the infrastructure of the cluster is
@@ -161,4 +168,6 @@ pub fn compare(ours: &Figures, stock: &Figures, table: &mut Table) {
     table.add("one machine to its work, median, s", ours.alone, (PEER, stock.alone), goal);
     table.add("100 machines at once, median, s", ours.crowd, (PEER, stock.crowd), goal);
     table.add("100 machines at once, last, s", ours.last, (PEER, stock.last), goal);
+    let served = (PEER, stock.served);
+    table.add("machines of 100 that got work", ours.served, served, Goal::AtLeast(1.0));
 }

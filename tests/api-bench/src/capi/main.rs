@@ -28,7 +28,9 @@ async fn run() -> Result<()> {
     let load = std::fs::read_to_string("/proc/loadavg").context("cannot read the load")?;
     println!("load average: {}", load.trim());
     let mut table = Table::default();
+    println!("CAPT and Tinkerbell's server");
     let stock = latency::of_stock().await.context("measuring CAPT with Tinkerbell")?;
+    println!("the box");
     let ours = latency::of_box().await.context("measuring the box")?;
     latency::compare(&ours, &stock, &mut table);
     memory::compare(stock.rss_mib, &mut table).await.context("measuring paired clusters")?;
