@@ -52,6 +52,10 @@ pub struct HardwareRequest {
     pub failure_domain: String,
     /// Name of the box: the failure domain of Hardware without the label [`FAILURE_DOMAIN`].
     pub box_name: String,
+    /// True for a deleted machine, which only releases its Hardware.
+    pub is_deleted: bool,
+    /// True for a machine of CAPT, the stock provider, that no box has adopted.
+    pub is_of_stock: bool,
 }
 
 /// Error in a request, which the owner of the TinkerbellMachine must correct.
@@ -117,12 +121,14 @@ impl HardwareRequest {
             affinity: spec.hardware_affinity.clone(),
             failure_domain: owner_domain.unwrap_or(&spec.failure_domain).to_owned(),
             box_name: box_name.to_owned(),
+            is_deleted: machine.metadata.deletion_timestamp.is_some(),
+            is_of_stock: false,
         }
     }
 
     /// Returns true if the request names its Hardware. The Hardware may run the machine already, so
     /// selectors and failure domain do not apply.
-    fn has_name(&self) -> bool {
+    pub fn has_name(&self) -> bool {
         !self.hardware_name.is_empty() || !self.provider_id.is_empty()
     }
 
@@ -133,9 +139,11 @@ impl HardwareRequest {
     }
 
     /// Returns true if the machine was moved from another management cluster, and `host` is still
-    /// labeled with that cluster. Only a provisioned Hardware follows its machine, and only if the
-    /// machine names this Hardware and the other cluster no longer has the machine, because
-    /// `clusterctl move` deletes its copy there. Two clusters may have machines of equal names.
+    /// labeled with that cluster, or if CAPT labeled `host` for the machine. Only a provisioned
+    /// Hardware follows its machine, and only if the machine names this Hardware and the other
+    /// cluster no longer has the machine, because `clusterctl move` deletes its copy there. Two
+    /// clusters may have machines of equal names. A deleted machine of CAPT also releases a
+    /// Hardware that was not completely provisioned.
     pub fn follows(&self, host: &Hardware) -> bool {
         self.may_follow(host) && !self.clusters.contains(cluster_uid(host).unwrap_or_default())
     }
@@ -148,7 +156,17 @@ impl HardwareRequest {
             && is_named
             && !self.owns(host)
             && owner(host).as_ref() == Some(&self.machine)
-            && host.metadata.annotations.contains_key(PROVISIONED)
+            && (host.metadata.annotations.contains_key(PROVISIONED)
+                || self.is_deleted && self.is_of_stock && cluster_uid(host).is_none())
+    }
+
+    /// Returns true if CAPT labeled `host` for the machine. The box's own API may have a machine of
+    /// the same name, whose labels are the same.
+    pub fn is_labeled_by_stock(&self, host: &Hardware) -> bool {
+        self.cluster_uid.is_some()
+            && cluster_uid(host).is_none()
+            && owner(host).as_ref() == Some(&self.machine)
+            && !self.clusters.contains("")
     }
 
     /// Removes a provider ID in the old form `tinkerbell://NAME` with the name of the machine
@@ -254,7 +272,10 @@ fn candidates<'a>(
         return Ok(vec![named(wanted, hosts)?]);
     }
     wanted.check()?;
-    Ok(hosts.to_vec())
+    // CAPT labels the Hardware before it writes the name into the machine. If CAPT was stopped
+    // between, an installation may run there, and another one must not begin.
+    let labeled = hosts.iter().find(|host| wanted.is_labeled_by_stock(host));
+    Ok(labeled.map_or_else(|| hosts.to_vec(), |host| vec![*host]))
 }
 
 /// Returns the key of the TinkerbellMachine that owns a Hardware; `None` if the Hardware is free.
@@ -278,6 +299,11 @@ fn check(wanted: &HardwareRequest, host: &Hardware) -> Result<(), Refusal> {
     if let Some(owner) = owner(host).filter(|_| !wanted.follows(host)) {
         let cluster = host.metadata.annotations.get(MANAGEMENT_CLUSTER_NAME).cloned();
         return Err(Refusal::InUse { machine: owner, cluster });
+    }
+    // CAPT writes the labels before the provider ID. Another box may have a Hardware of the same
+    // name, which the machine runs on.
+    if wanted.is_of_stock && !wanted.provider_id.is_empty() && owner(host).is_none() {
+        return Err(Refusal::Unlabeled);
     }
     // A provisioned machine without an owner may have lost its labels. Only a request that adopts
     // the machine, and so never erases its disks, may take it.

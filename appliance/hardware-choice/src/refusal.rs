@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE};
 use api::meta::ObjectKey;
 
 /// Reason why a Hardware cannot be used. The text continues a sentence that begins with the name of
@@ -17,6 +18,8 @@ pub enum Refusal {
         /// Name of its management cluster; `None` for the box.
         cluster: Option<String>,
     },
+    /// The Hardware lacks the labels with which CAPT marks the Hardware of a machine.
+    Unlabeled,
     /// The Hardware was provisioned and has no owner.
     Provisioned,
     /// The Hardware has no network interface.
@@ -43,6 +46,7 @@ impl Refusal {
         match self {
             Self::Deleted => "Deleted",
             Self::InUse { .. } => "InUse",
+            Self::Unlabeled => "Unlabeled",
             Self::Provisioned => "Provisioned",
             Self::NoInterface => "NoInterface",
             Self::NoMac => "NoMAC",
@@ -62,6 +66,9 @@ impl Refusal {
         match self {
             Self::Deleted => (number("is being deleted", "are being deleted"), ""),
             Self::InUse { .. } => (number("is in use", "are in use"), ""),
+            Self::Unlabeled => {
+                (number("lacks the labels of its machine", "lack the labels of their machine"), "")
+            }
             Self::Provisioned => {
                 (number("is provisioned without an owner", "are provisioned without an owner"), "")
             }
@@ -98,6 +105,11 @@ impl fmt::Display for Refusal {
                 let cluster = cluster.as_deref().map(status::plain);
                 cluster.map_or(Ok(()), |it| write!(f, " of the management cluster {it}"))
             }
+            Self::Unlabeled => write!(
+                f,
+                "{predicate}: if CAPT installed the machine there, set the labels {OWNER_NAME} and \
+                 {OWNER_NAMESPACE}"
+            ),
             Self::Provisioned => {
                 write!(f, "{predicate}: remove the annotation {}", api::infrastructure::PROVISIONED)
             }

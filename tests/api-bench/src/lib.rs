@@ -1,5 +1,7 @@
 //! Parts of the benches of the API and of Cluster API: a client that opens few connections, and the
 //! memory of processes.
+//!
+//! Never: measures or compares. Enter at [`client::Client`] and [`rss_mib`].
 
 pub mod client;
 mod memory;

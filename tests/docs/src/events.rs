@@ -181,6 +181,10 @@ const GROUPS: &[Group] = &[
                 "FormerClusterUnread",
                 "The deleted machine waits: its former management cluster cannot be read.",
             ),
+            (
+                "HardwareMissing",
+                "The deleted machine of CAPT waits: this box has no Hardware with its labels.",
+            ),
             ("WipingDisks", "A Workflow erases the disks of the deleted machine."),
             ("PoweringOff", "The BMC switches the deleted machine off."),
             (

@@ -127,6 +127,9 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         return match (&observed.host, &observed.unread_former) {
             (None, _) if follows => claim(observed, update),
             (None, Some((host, error))) => release::wait_for_former(observed, host, error, update),
+            (None, None) if observed.request.is_of_stock && observed.request.has_name() => {
+                release::wait_for_hardware(observed, update)
+            }
             _ => release::decide(observed, update),
         };
     }

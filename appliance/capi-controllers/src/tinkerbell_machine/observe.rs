@@ -14,7 +14,7 @@ use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, Template, WORKFLOW, Workflow
 use objects::{ObjectError, Objects, fetch, find, read};
 
 use super::TinkerbellMachineReconciler;
-use super::decide::{BOX, STARTED};
+use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED};
 use crate::ClusterIdentity;
 use api::infrastructure::{MANAGEMENT_CLUSTER_NAME, PROVISIONED};
 use hardware_choice::{self, HardwareRequest};
@@ -125,6 +125,16 @@ impl Observed {
         self.machine.metadata.annotations.contains_key(BOX) && !self.is_registered()
     }
 
+    /// Returns true for a machine of CAPT, the stock provider, that no box has adopted: a box
+    /// registers itself together with the finalizer.
+    pub fn is_of_stock(&self) -> bool {
+        let metadata = &self.machine.metadata;
+        let is_ours = |it: &String| it == FINALIZER || it == OLD_FINALIZER;
+        self.management_cluster.is_some()
+            && !metadata.annotations.contains_key(BOX)
+            && metadata.finalizers.iter().any(is_ours)
+    }
+
     /// Returns true if a Workflow of the machine was created for `host`.
     pub fn is_started(&self, host: &Hardware) -> bool {
         host.metadata.annotations.get(STARTED) == Some(&self.machine.metadata.uid)
@@ -170,6 +180,7 @@ impl TinkerbellMachineReconciler {
         let domain = observed.owner.as_ref().and_then(|owner| owner.spec.failure_domain.as_deref());
         observed.request = HardwareRequest {
             cluster_uid: self.view.cluster.as_ref().map(|cluster| cluster.uid.clone()),
+            is_of_stock: observed.is_of_stock(),
             ..HardwareRequest::of(&observed.machine, domain, &self.box_name)
         };
         if observed.is_paused() {
@@ -188,7 +199,8 @@ impl TinkerbellMachineReconciler {
     async fn observe_former(&self, observed: &mut Observed) {
         let key = observed.request.machine.clone();
         for host in &observed.hosts {
-            if !observed.request.may_follow(host) {
+            let request = &observed.request;
+            if !request.may_follow(host) && !request.is_labeled_by_stock(host) {
                 continue;
             }
             let uid = hardware_choice::cluster_uid(host).unwrap_or_default();

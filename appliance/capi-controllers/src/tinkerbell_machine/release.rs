@@ -66,6 +66,21 @@ pub fn wait_for_former(
     Decision { requeue: Some(RETRY), ..Decision::default() }.with_status(observed, update)
 }
 
+/// Keeps a deleted machine of CAPT whose Hardware this box does not have: another box may have it.
+pub fn wait_for_hardware(observed: &Observed, mut update: StatusUpdate) -> Decision {
+    let annotations = &observed.machine.metadata.annotations;
+    if annotations.contains_key(SKIP_POWER_OFF) {
+        return decide(observed, update);
+    }
+    let message = format!(
+        "CAPT installed the machine on a Hardware that this box does not have with the labels of \
+         the machine; if no box has it, set the annotation {SKIP_POWER_OFF}, and the machine is \
+         deleted without power-off"
+    );
+    update.put(READY, false, "HardwareMissing", &message);
+    Decision { requeue: Some(RETRY), ..Decision::default() }.with_status(observed, update)
+}
+
 /// Returns true if an installation of the machine has begun, so that the machine may be on and its
 /// disks may have data. `reason` is that of the condition `Ready`.
 fn is_used(observed: &Observed, host: &Hardware, reason: &str) -> bool {

@@ -15,7 +15,7 @@ const ASK: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Agents that request work.
-pub struct Agents(JoinSet<Result<(Machine, Instant)>>);
+pub struct Agents(JoinSet<(Machine, Instant)>);
 
 impl Agents {
     /// Starts an agent for each machine, which connects to the server `authority`.
@@ -29,26 +29,24 @@ impl Agents {
             let client = Client::connect(authority, &machine.mac(), None, None)?;
             waiting.spawn(async move {
                 loop {
-                    match client.next(None).await {
-                        Ok(_) => return Ok((machine, Instant::now())),
-                        Err(error) if error.is_permanent() => return Err(error.into()),
-                        Err(_) => tokio::time::sleep(ASK).await,
+                    if client.next(None).await.is_ok() {
+                        return (machine, Instant::now());
                     }
+                    tokio::time::sleep(ASK).await;
                 }
             });
         }
         Ok(Self(waiting))
     }
 
-    /// Waits for the agents' actions, until every agent has one or no more get one. Returns when each
-    /// got it.
+    /// Waits until every agent has its action, or until no more get one. Returns the times.
     ///
     /// # Errors
-    /// An agent is refused.
+    /// An agent ended early.
     pub async fn offered(mut self) -> Result<Vec<(Machine, Instant)>> {
         let mut offered = Vec::new();
         while let Ok(Some(one)) = tokio::time::timeout(LIMIT, self.0.join_next()).await {
-            offered.push(one??);
+            offered.push(one?);
         }
         Ok(offered)
     }

@@ -16,9 +16,9 @@ use crate::machines::{CLUSTER, Machine, TINKERBELL_MACHINES, cluster};
 use crate::management::{Management, apply, create, flat_kubeconfig, good};
 use crate::stock::Stock;
 
-/// Machines one after the other.
+/// Machines one after the other; an odd number, whose median is one of the times.
 const ALONE: u8 = 11;
-/// Machines at once.
+/// Machines at once: twice what a site of this product has.
 const CROWD: u8 = 100;
 /// Maximum time until the cluster and its Machines are ready.
 const LIMIT: Duration = Duration::from_secs(180);

@@ -1,6 +1,6 @@
 //! `make bench-capi`: the box as the infrastructure provider of Cluster API, compared in one run
-//! with stock Cluster API Provider Tinkerbell (CAPT) and Tinkerbell's own server on an API server of
-//! their own.
+//! with stock Cluster API Provider Tinkerbell (CAPT) and Tinkerbell's own server on their own API
+//! server.
 //!
 //! A machine's time begins with the request that creates its TinkerbellMachine, when all inputs
 //! exist, and ends when its agent gets the first action of its installation. Both sides have the
