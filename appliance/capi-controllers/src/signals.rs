@@ -1,6 +1,7 @@
 //! Signals to the controllers of Cluster API kinds after a change of an object, without I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::infrastructure::cluster_api::{self, CONTROL_PLANE, Machine};
@@ -28,6 +29,17 @@ pub const KINDS: [Resource; 5] = [
     cluster_api::MACHINE,
 ];
 
+/// Parts of Clusters and TinkerbellClusters that the controller for TinkerbellMachines reads.
+const MACHINE_INPUTS: [&str; 7] = [
+    "/metadata/uid",
+    "/metadata/annotations",
+    "/metadata/deletionTimestamp",
+    "/spec",
+    "/status/ready",
+    "/status/infrastructureReady",
+    "/status/initialization",
+];
+
 /// Signals to the controllers of one management cluster, or of the box's own API.
 #[derive(Default)]
 pub struct ClusterApiSignals {
@@ -41,6 +53,8 @@ pub struct ClusterApiSignals {
     pub remediation: Signals,
     /// Known TinkerbellMachines, with true for those without Hardware.
     machines: Mutex<BTreeMap<ObjectKey, bool>>,
+    /// Hash of the parts of each Cluster and TinkerbellCluster that machines depend on.
+    cluster_parts: Mutex<BTreeMap<(&'static str, ObjectKey), u64>>,
     /// TinkerbellClusters that were not deleted since the start.
     clusters: Mutex<BTreeSet<ObjectKey>>,
     /// Known TinkerbellRemediations, which the Machine with the same name signals too.
@@ -82,11 +96,15 @@ impl ClusterApiSignals {
             }
             "TinkerbellCluster" => {
                 lock(&self.clusters).insert(key.clone());
-                self.signal_machines(&key.namespace);
+                if self.is_news_for_machines(resource.kind, &key, object) {
+                    self.signal_machines(&key.namespace);
+                }
                 self.cluster.signal(key);
             }
             "Cluster" => {
-                self.signal_machines(&key.namespace);
+                if self.is_news_for_machines(resource.kind, &key, object) {
+                    self.signal_machines(&key.namespace);
+                }
                 self.signal_clusters(&key.namespace);
             }
             _ => {
@@ -114,12 +132,16 @@ impl ClusterApiSignals {
             }
             "TinkerbellCluster" => {
                 lock(&self.clusters).remove(key);
+                lock(&self.cluster_parts).remove(&(resource.kind, key.clone()));
                 self.signal_machines(&key.namespace);
                 self.cluster.signal(key.clone());
             }
             "TinkerbellRemediation" => {
                 lock(&self.remediations).remove(key);
                 self.remediation.signal(key.clone());
+            }
+            "Cluster" => {
+                lock(&self.cluster_parts).remove(&(resource.kind, key.clone()));
             }
             _ => {}
         }
@@ -135,6 +157,18 @@ impl ClusterApiSignals {
         let machines = lock(&self.machines);
         let near = machines.keys().filter(|it| it.namespace == namespace);
         near.for_each(|it| self.machine.signal(it.clone()));
+    }
+
+    /// Returns true if a change of a Cluster or TinkerbellCluster can concern machines. Cluster API
+    /// writes the status of a Cluster whenever one of its machines changes, and that must not
+    /// signal all the others.
+    fn is_news_for_machines(&self, kind: &'static str, key: &ObjectKey, object: &Value) -> bool {
+        let mut hasher = DefaultHasher::new();
+        for part in MACHINE_INPUTS {
+            object.pointer(part).map(Value::to_string).hash(&mut hasher);
+        }
+        let hash = hasher.finish();
+        lock(&self.cluster_parts).insert((kind, key.clone()), hash) != Some(hash)
     }
 
     /// Signals all TinkerbellMachines without Hardware.

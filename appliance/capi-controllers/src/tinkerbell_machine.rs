@@ -24,7 +24,10 @@ use api::meta::{ObjectKey, ObjectMeta};
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
 use objects::{ObjectError, Objects, gone_is_fine, read};
 use stdx::Clock;
+use tokio::sync::Mutex;
 
+use self::decide::{Decision, Step};
+use self::observe::Observed;
 use crate::{KnownMachines, ManagementView};
 use controllers::runtime::{Reconciled, Reconciler, Requeue};
 
@@ -52,6 +55,9 @@ pub struct TinkerbellMachineReconciler {
     pub clusters: Arc<dyn KnownMachines>,
     /// Unique ID of the box, which never changes.
     pub box_id: String,
+    /// Turn to choose and claim a Hardware, one for all management clusters: machines that are
+    /// created together would all choose the same Hardware, and only one would get it.
+    pub claims: Arc<Mutex<()>>,
 }
 
 /// Returns true if the box with the ID `box_id` is registered as the only one that serves the
@@ -67,12 +73,17 @@ impl Reconciler for TinkerbellMachineReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let observed = match self.observe(key).await {
+            let mut observed = match self.observe(key).await {
                 Err(ObjectError::NotFound(_)) => return self.vanished(key).await,
                 observed => observed?,
             };
             let decision = decide::decide(&observed, self.clock.now());
             let mut metadata = observed.machine.metadata.clone();
+            let decision = if decision.steps.iter().any(is_claim) {
+                self.claim(&mut observed, &mut metadata, decision).await?
+            } else {
+                decision
+            };
             for step in decision.steps {
                 self.apply(&observed, &mut metadata, step).await?;
             }
@@ -81,7 +92,34 @@ impl Reconciler for TinkerbellMachineReconciler {
     }
 }
 
+fn is_claim(step: &Step) -> bool {
+    matches!(step, Step::Claim(_))
+}
+
 impl TinkerbellMachineReconciler {
+    /// Executes the steps up to the claim of a Hardware, and returns the rest of the decision. The
+    /// decision is repeated with the Hardware of the machine's turn.
+    async fn claim(
+        &self,
+        observed: &mut Observed,
+        metadata: &mut ObjectMeta,
+        decision: Decision,
+    ) -> Result<Decision, ObjectError> {
+        // A write to a management cluster, which the other machines must not wait for.
+        if decision.steps.contains(&Step::Register) {
+            self.apply(observed, metadata, Step::Register).await?;
+        }
+        let _turn = self.claims.lock().await;
+        observed.hosts = self.hosts(observed).await?;
+        let mut decision = decide::decide(observed, self.clock.now());
+        decision.steps.retain(|step| *step != Step::Register);
+        let count = decision.steps.iter().position(is_claim).map_or(0, |at| at + 1);
+        for step in decision.steps.drain(..count) {
+            self.apply(observed, metadata, step).await?;
+        }
+        Ok(decision)
+    }
+
     /// Ends the erase of the Hardware of a TinkerbellMachine that vanished without a release. The
     /// machine itself continues to run.
     async fn vanished(&self, key: &ObjectKey) -> Result<Requeue, ObjectError> {

@@ -51,3 +51,21 @@ async fn a_changed_endpoint_signals_the_cluster_of_its_management_cluster() {
     controller.run(recorder.seen.clone()).await;
     assert_eq!(*recorder.keys.lock().unwrap(), [ObjectKey::new("default", "edge")]);
 }
+
+#[test]
+fn only_changes_that_concern_machines_signal_them() {
+    let signals = ClusterApiSignals::default();
+    let key = ObjectKey::new("default", "edge");
+    let mut cluster = json!({ "metadata": { "resourceVersion": "1" }, "spec": {} });
+    let mut is_news = |path: &str, value: &str| {
+        *cluster.pointer_mut(path).unwrap() = json!(value);
+        signals.is_news_for_machines("Cluster", &key, &cluster)
+    };
+    assert!(is_news("/metadata/resourceVersion", "2"));
+    assert!(!is_news("/metadata/resourceVersion", "3"));
+    assert!(is_news("/spec", "paused"));
+    cluster["status"] = json!({ "conditions": ["changed"], "phase": "Provisioned" });
+    assert!(!signals.is_news_for_machines("Cluster", &key, &cluster));
+    cluster["status"]["initialization"] = json!({ "infrastructureProvisioned": true });
+    assert!(signals.is_news_for_machines("Cluster", &key, &cluster));
+}

@@ -327,7 +327,7 @@ impl TinkerbellMachineReconciler {
 
     /// Returns the Hardware to choose from. A machine that owns its recorded Hardware needs no
     /// list. Hardware that the box cannot read is left out.
-    async fn hosts(&self, observed: &Observed) -> Result<Vec<Hardware>, ObjectError> {
+    pub(super) async fn hosts(&self, observed: &Observed) -> Result<Vec<Hardware>, ObjectError> {
         let (objects, machine) = (self.objects.as_ref(), &observed.machine);
         let (namespace, name) = (&machine.status.target_namespace, &machine.spec.hardware_name);
         if !namespace.is_empty() && !name.is_empty() {

@@ -32,6 +32,7 @@ pub(super) struct ClusterApi {
     box_name: String,
     box_id: String,
     signals: Arc<AllClusterApiSignals>,
+    claims: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Removes the signals of a management cluster after the end of its controllers.
@@ -63,6 +64,7 @@ impl ClusterApi {
             box_name: self.box_name.clone(),
             clusters: self.signals.clone(),
             box_id: self.box_id.clone(),
+            claims: Arc::clone(&self.claims),
         };
         let cluster = TinkerbellClusterReconciler {
             view: view.clone(),
@@ -170,6 +172,7 @@ impl Wiring {
             box_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             box_id,
             signals: Arc::default(),
+            claims: Arc::default(),
         };
         let view = ManagementView {
             objects: Arc::clone(&self.objects),
