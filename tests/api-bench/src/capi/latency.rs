@@ -164,10 +164,10 @@ pub async fn offer(management: &Management, machines: &[(Machine, String)]) -> R
 
 /// Adds the figures to the table.
 pub fn compare(ours: &Figures, stock: &Figures, table: &mut Table) {
-    let goal = Goal::AtMost(0.1);
-    table.add("one machine to its work, median, s", ours.alone, (PEER, stock.alone), goal);
-    table.add("100 machines at once, median, s", ours.crowd, (PEER, stock.crowd), goal);
-    table.add("100 machines at once, last, s", ours.last, (PEER, stock.last), goal);
+    let (one, many) = (Goal::AtMost(0.1), Goal::AtMost(1.0));
+    table.add("one machine to its work, median, s", ours.alone, (PEER, stock.alone), one);
+    table.add("100 machines at once, median, s", ours.crowd, (PEER, stock.crowd), many);
+    table.add("100 machines at once, last, s", ours.last, (PEER, stock.last), many);
     let served = (PEER, stock.served);
     table.add("machines of 100 that got work", ours.served, served, Goal::AtLeast(1.0));
 }
