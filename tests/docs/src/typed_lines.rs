@@ -53,9 +53,12 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("kubectl get controlplaneendpoints -o wide", ENDPOINT),
     ("kubectl delete controlplaneendpoint 10.77.0.200", ENDPOINT),
     ("sudo make demo-capi", QUICK_START),
-    ("export CONTROL_PLANE_VIP=10.77.0.9", QUICK_START),
-    ("clusterctl generate cluster edge --kubernetes-version v1.35.3 > edge.yaml", QUICK_START),
-    ("sed -i 's/^    spec: {}/    spec: {osImage: debian-12}/' edge.yaml", QUICK_START),
+    ("export CONTROL_PLANE_VIP=10.77.0.9 OS_IMAGE=debian-12", QUICK_START),
+    (
+        "clusterctl generate cluster edge --kubernetes-version v1.35.3 \
+         --config ~/.config/cluster-api/tinbox/clusterctl.yaml > edge.yaml",
+        QUICK_START,
+    ),
     ("kubectl apply -f edge.yaml", QUICK_START),
     ("clusterctl describe cluster edge", QUICK_START),
     ("sudo DEMO_MODE=capt make demo-capi", "`cluster_api` of tests/scenarios runs the same steps"),
