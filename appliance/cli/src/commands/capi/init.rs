@@ -38,7 +38,27 @@ fn gitlab_host(text: &str) -> Result<String, String> {
     is_valid.then(|| text.to_owned()).ok_or_else(|| expected.to_owned())
 }
 
+impl Arguments {
+    /// Refuses options of the other mode.
+    fn check(&self) -> Result<(), Error> {
+        let (other, option) = match self.mode {
+            Mode::Box => ("capt", self.capt.given()),
+            Mode::Capt => {
+                let all = [("--pages", self.pages.is_some()), ("--gitlab", self.gitlab.is_some())];
+                ("box", first_given(&all))
+            }
+        };
+        let wrong = |option| Error::Usage(format!("{option} is an option of --mode {other}"));
+        option.map_or(Ok(()), |option| Err(wrong(option)))
+    }
+}
+
+fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
+}
+
 pub async fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> {
+    arguments.check()?;
     if arguments.mode == Mode::Capt {
         return capt::run(context, &arguments.capt).await;
     }
@@ -92,7 +112,36 @@ fn with_authority(folder: &str, authority: &str, rest: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_copy, from_registry, gitlab_host, pages};
+    use clap::Parser as _;
+
+    use super::{Arguments, from_copy, from_registry, gitlab_host, pages};
+    use crate::error::Error;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn options_of_the_other_mode_are_refused() {
+        let check = |line: &str| {
+            Line::try_parse_from(format!("init {line}").split(' ')).unwrap().arguments.check()
+        };
+        for (line, option, other) in [
+            ("--mode box --server https://box:6443", "--server", "capt"),
+            ("--capt-version v0.7.0", "--capt-version", "capt"),
+            ("--machine-host 192.168.7.1", "--machine-host", "capt"),
+            ("--credential-file a", "--credential-file", "capt"),
+            ("--mode capt --pages https://box", "--pages", "box"),
+            ("--mode capt --gitlab gitlab.box", "--gitlab", "box"),
+        ] {
+            let Err(Error::Usage(why)) = check(line) else { panic!("{line}: not refused") };
+            assert_eq!(why, format!("{option} is an option of --mode {other}"), "{line}");
+        }
+        check("--mode box --pages https://box --gitlab gitlab.box").unwrap();
+        check("--mode capt --capt-version 0.7.1 --server https://box --machine-host box").unwrap();
+    }
 
     #[test]
     fn the_pages_are_on_the_host_of_the_api() {

@@ -58,8 +58,9 @@ impl FromStr for CaptVersion {
 #[derive(Debug, clap::Args)]
 pub struct CaptArguments {
     /// Mode capt: version of CAPT, at least v0.7.0; earlier versions have no external mode
-    #[arg(long, value_name = "VERSION", default_value_t = FIRST)]
-    capt_version: CaptVersion,
+    /// [default: v0.7.0]
+    #[arg(long, value_name = "VERSION")]
+    capt_version: Option<CaptVersion>,
     /// Mode capt: URL of the box's API as the management cluster reaches it [default: the URL in
     /// your kubeconfig]
     #[arg(long, value_name = "URL")]
@@ -71,6 +72,18 @@ pub struct CaptArguments {
     /// capt.kubeconfig]
     #[arg(long, value_name = "FILE")]
     credential_file: Option<PathBuf>,
+}
+
+impl CaptArguments {
+    /// Returns the first of these options that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        super::first_given(&[
+            ("--capt-version", self.capt_version.is_some()),
+            ("--server", self.server.is_some()),
+            ("--machine-host", self.machine_host.is_some()),
+            ("--credential-file", self.credential_file.is_some()),
+        ])
+    }
 }
 
 fn host(text: &str) -> Result<String, String> {
@@ -101,7 +114,7 @@ pub async fn run(context: &Context, arguments: &CaptArguments) -> Result<(), Err
     let token = Token { role: Role::Capt, server: &server, account: "tinbox-capt" };
     let (kubeconfig, end) = issue(context, &token, TOKEN_DAYS).await?;
     write(&file, &crate::output::yaml(&kubeconfig))?;
-    let text = commands(arguments.capt_version, &path, &machine_host);
+    let text = commands(arguments.capt_version.unwrap_or(FIRST), &path, &machine_host);
     context.printer.line(text.trim_end())?;
     context.printer.note(&format!(
         "{} contains a token that ends at {end}; the commands put it into a Secret of the cluster \
