@@ -2,8 +2,8 @@
 //! external Tinkerbell.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -107,13 +107,10 @@ pub async fn run(context: &Context, arguments: &CaptArguments) -> Result<(), Err
     let file = std::path::absolute(file)
         .map_err(|source| Error::Write { file: file.display().to_string(), source })?;
     let path = quoted(&file)?;
-    if file.exists() {
-        let why = format!("{} already exists: choose another --credential-file", file.display());
-        return Err(Error::Usage(why));
-    }
     let token = Token { role: Role::Capt, server: &server, account: "tinbox-capt" };
-    let (kubeconfig, end) = issue(context, &token, TOKEN_DAYS).await?;
-    write(&file, &crate::output::yaml(&kubeconfig))?;
+    // A token that cannot be stored would be valid and unknown.
+    let new = create(&file)?;
+    let end = completed(&file, fill(context, &token, new, &file).await)?;
     let text = commands(arguments.capt_version.unwrap_or(FIRST), &path, &machine_host);
     context.printer.line(text.trim_end())?;
     context.printer.note(&format!(
@@ -131,36 +128,67 @@ fn host_of(url: &str) -> Result<String, Error> {
     host(&rest[..end]).map_err(|why| Error::Usage(format!("--machine-host: {why}")))
 }
 
-/// Returns a path in single quotes for a shell.
+/// Returns a path in single quotes for a shell. The option `--from-file` of kubectl is a list.
 fn quoted(path: &Path) -> Result<String, Error> {
-    let text = path.to_str().filter(|text| !text.contains(['\'', '\n']));
-    let wrong = || Error::Usage("the path of --credential-file must not have a quote".to_owned());
+    let text = path.to_str().filter(|text| !text.contains(['\'', '"', ',', '=', '\n']));
+    let wrong = || {
+        let path = path.display();
+        Error::Usage(format!("expected a --credential-file without ' \" , and =; found {path}"))
+    };
     text.map(|text| format!("'{text}'")).ok_or_else(wrong)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Error> {
-    let named = |source| Error::Write { file: path.display().to_string(), source };
+/// Creates an empty private file, which must not exist.
+fn create(path: &Path) -> Result<File, Error> {
     let mut new = OpenOptions::new();
-    let mut file = new.write(true).create_new(true).mode(0o600).open(path).map_err(named)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.map_err(|source| {
-        // An incomplete file would stop the next attempt.
-        let _ = fs::remove_file(path);
-        named(source)
+    new.write(true).create_new(true).mode(0o600).open(path).map_err(|source| {
+        let file = path.display().to_string();
+        match source.kind() {
+            ErrorKind::AlreadyExists => Error::Usage(format!(
+                "{file} already exists: run the commands that were printed with it again, or \
+                 choose another --credential-file"
+            )),
+            _ => Error::Write { file, source },
+        }
     })
 }
 
-/// Returns the commands. `file` is quoted. A server-side apply stores no copy of the Secret in an
-/// annotation.
+/// Writes a kubeconfig with a new token. Returns the time when the token ends.
+async fn fill(
+    context: &Context,
+    token: &Token<'_>,
+    mut new: File,
+    path: &Path,
+) -> Result<String, Error> {
+    let (kubeconfig, end) = issue(context, token, TOKEN_DAYS).await?;
+    let text = crate::output::yaml(&kubeconfig);
+    let written = new.write_all(text.as_bytes()).and_then(|()| new.sync_all());
+    let named = |source| Error::Write { file: path.display().to_string(), source };
+    written.map(|()| end).map_err(named)
+}
+
+/// Removes the file after a failure: an incomplete file would stop the next attempt.
+fn completed<T>(path: &Path, result: Result<T, Error>) -> Result<T, Error> {
+    result.inspect_err(|_| {
+        let _ = fs::remove_file(path);
+    })
+}
+
+/// Returns the commands, which can be repeated: the file is deleted as soon as the Secret exists.
+/// `file` is quoted. A server-side apply stores no copy of the Secret in an annotation.
 fn commands(version: CaptVersion, file: &str, machine_host: &str) -> String {
     format!(
         "set -eu\n\
          kubectl get namespace {NAMESPACE} >/dev/null 2>&1 \\\n\
          \x20 || kubectl create namespace {NAMESPACE}\n\
-         kubectl create secret generic {SECRET} --namespace {NAMESPACE} \\\n\
-         \x20 --from-file={KEY}={file} --dry-run=client -o yaml \\\n\
-         \x20 | kubectl apply --server-side --force-conflicts -f -\n\
-         rm {file}\n\
+         if [ -s {file} ]; then\n\
+         \x20 kubectl create secret generic {SECRET} --namespace {NAMESPACE} \\\n\
+         \x20   --from-file={KEY}={file} --dry-run=client -o yaml \\\n\
+         \x20   | kubectl apply --server-side --force-conflicts -f -\n\
+         \x20 rm {file}\n\
+         else\n\
+         \x20 kubectl get secret {SECRET} --namespace {NAMESPACE} >/dev/null\n\
+         fi\n\
          TINKERBELL_IP={machine_host} EXTERNAL_TINKERBELL_KUBECONFIG={SECRET} \\\n\
          \x20 clusterctl init --infrastructure tinkerbell-tinkerbell:{version}\n"
     )
@@ -168,9 +196,12 @@ fn commands(version: CaptVersion, file: &str, machine_host: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
+    use std::process::Command;
 
-    use super::{CaptVersion, FIRST, commands, host, host_of, quoted};
+    use super::{CaptVersion, FIRST, commands, completed, create, host, host_of, quoted};
+    use crate::error::Error;
 
     #[test]
     fn a_version_without_an_external_mode_is_refused() {
@@ -191,7 +222,57 @@ mod tests {
         assert_eq!(host_of("https://box.example").unwrap(), "box.example");
         assert!(host_of("https://[fd00::1]:6443").is_err());
         assert!(host("box$(reboot)").is_err());
-        assert!(quoted(Path::new("/a'b")).is_err());
+    }
+
+    #[test]
+    fn a_path_that_kubectl_reads_as_a_list_is_refused() {
+        assert_eq!(quoted(Path::new("/home/a b/c")).unwrap(), "'/home/a b/c'");
+        for path in ["/a'b", "/a\"b", "/a,b", "/a=b", "/a\nb"] {
+            let error = quoted(Path::new(path)).unwrap_err().to_string();
+            assert!(error.contains("--credential-file without"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_token_is_removed_and_another_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capt.kubeconfig");
+        let file = create(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let error = create(&path).unwrap_err().to_string();
+        assert!(error.contains("run the commands that were printed"), "{error}");
+        assert_eq!(completed(&path, Ok(1)).unwrap(), 1);
+        assert!(path.exists());
+        completed::<()>(&path, Err(Error::Usage(String::new()))).unwrap_err();
+        assert!(!path.exists());
+    }
+
+    /// Stub of kubectl and clusterctl: `clusterctl` fails unless the file `good` exists.
+    const STUB: &str = r#"
+        kubectl() { case $1 in create) echo "$*";; get) [ -e secret ];; *) cat >>secret;; esac; }
+        clusterctl() { [ -e good ]; }
+    "#;
+
+    #[test]
+    fn the_commands_can_be_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("capt.kubeconfig");
+        let script = STUB.to_owned() + &commands(FIRST, &quoted(&file).unwrap(), "192.168.7.1");
+        let run = || {
+            let mut shell = Command::new("/bin/sh");
+            shell.current_dir(&folder).args(["-c", &script]).status().unwrap().success()
+        };
+        create(&file).unwrap();
+        std::fs::write(folder.path().join("good"), "").unwrap();
+        assert!(!run(), "neither a kubeconfig nor a Secret");
+        std::fs::write(&file, "token").unwrap();
+        std::fs::remove_file(folder.path().join("good")).unwrap();
+        assert!(!run() && !file.exists(), "clusterctl failed");
+        let secret = std::fs::read_to_string(folder.path().join("secret")).unwrap();
+        assert!(secret.contains(&format!("--from-file=kubeconfig={}", file.display())), "{secret}");
+        std::fs::write(folder.path().join("good"), "").unwrap();
+        assert!(run() && run());
+        assert_eq!(std::fs::read_to_string(folder.path().join("secret")).unwrap(), secret);
     }
 
     #[test]
