@@ -50,6 +50,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
          --config ~/.config/cluster-api/tinbox/clusterctl.yaml",
         TAKEOVER,
     ),
+    ("kubectl --kubeconfig box.kubeconfig delete serviceaccount tinbox-capt", TAKEOVER),
     ("kubectl get controlplaneendpoints -o wide", ENDPOINT),
     ("kubectl delete controlplaneendpoint 10.77.0.200", ENDPOINT),
     ("sudo make demo-capi", QUICK_START),

@@ -39,11 +39,14 @@ fn clusterctl_takes_over_from_the_stock_provider() {
     upgrade(&world, &side, &mut capt);
     assert_eq!(machines(&world), before);
     age(&world, &side);
+    good(&world.hosts.rack.kubectl, &["delete", "serviceaccount", "tinbox-capt"], "");
     world.hosts.pair(side.name, &side.management);
     wait_running(&world, &side);
     assert_eq!(machines(&world), before);
     check_adopted(&world, &side);
     clean(&side);
+    let binding = ["delete", "clusterrolebinding", "tinbox:capt:default:tinbox-capt"];
+    good(&world.hosts.rack.kubectl, &binding, "");
     delete(&world.hosts, &side.management, 1);
     assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![false, false]));
     assert_eq!(finalizers(&world.hosts.list("hardware")), ["null", "null"]);
@@ -106,6 +109,8 @@ fn clean(side: &Side) {
     let kubectl = &side.management.kubectl;
     let roles = ["clusterrole/capt-manager-role", "clusterrolebinding/capt-manager-rolebinding"];
     good(kubectl, &[&["delete"], &roles[..]].concat(), "");
+    let secret = ["delete", "secret", "external-tinkerbell-kubeconfig", "-n", "capt-system"];
+    good(kubectl, &secret, "");
     let none = json!({ "spec": { "conversion": { "strategy": "None", "webhook": null } } });
     for kind in ["tinkerbellclusters", "tinkerbellmachines", "tinkerbellmachinetemplates"] {
         patch(kubectl, &["crd", &format!("{kind}.infrastructure.cluster.x-k8s.io")], &none);
