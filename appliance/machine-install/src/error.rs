@@ -143,9 +143,6 @@ pub enum InstallError {
     /// The box serves no network, so machines cannot read their metadata.
     #[error("the box serves no network from which the machine can read its metadata")]
     NoNetwork,
-    /// The text is not a provider ID of Tinkerbell.
-    #[error("expected tinkerbell://NAMESPACE/NAME or tinkerbell://NAME, found {0:?}")]
-    ProviderId(String),
 }
 
 impl InstallError {
@@ -183,7 +180,6 @@ impl InstallError {
             Self::HardwareIncomplete { .. } => "HardwareIncomplete",
             Self::IsoUrl(_) => "BootOptionsInvalid",
             Self::NoNetwork => "NoNetwork",
-            Self::ProviderId(_) => "ProviderIDInvalid",
         }
     }
 }
@@ -233,7 +229,6 @@ impl Hint for InstallError {
             Self::HardwareIncomplete { .. } => "complete the Hardware",
             Self::IsoUrl(_) => "set the URL of an ISO file, or another boot mode",
             Self::NoNetwork => "create a Network of the box",
-            Self::ProviderId(_) => "correct spec.providerID",
         })
     }
 }

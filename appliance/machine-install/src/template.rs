@@ -10,7 +10,7 @@ use super::image::{Checksum, Image, ImageLocation};
 use super::user_data::DataFormat;
 
 /// Annotation of a Hardware with the name of the Template that installs the machine.
-pub const TEMPLATE_OVERRIDE: &str = "hardware.tinkerbell.org/capt-template-override";
+const TEMPLATE_OVERRIDE: &str = "hardware.tinkerbell.org/capt-template-override";
 
 /// Registry and path of Tinkerbell's actions. The agent selects built-in actions by the last part.
 const ACTIONS: &str = "quay.io/tinkerbell/actions/";
@@ -52,7 +52,7 @@ pub struct Overrides<'a> {
 
 impl<'a> Overrides<'a> {
     /// Returns the override with the highest precedence: machine, Hardware, cluster.
-    pub fn chosen(&self) -> Option<&'a str> {
+    fn chosen(&self) -> Option<&'a str> {
         let all = [self.machine, self.hardware, self.cluster];
         all.into_iter().flatten().find(|text| !text.is_empty())
     }

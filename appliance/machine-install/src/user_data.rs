@@ -11,7 +11,7 @@ use super::multipart;
 pub const USER_DATA_BYTES_MAX: usize = 1024 * 1024;
 
 /// Text in the data that is replaced with the machine's provider ID, as in CAPT.
-pub const PLACEHOLDER: &str = "PROVIDER_ID";
+const PLACEHOLDER: &str = "PROVIDER_ID";
 
 /// Key of bootstrap data (Cluster API, contract of bootstrap providers).
 const BOOTSTRAP_KEYS: [&str; 1] = ["value"];
@@ -103,7 +103,7 @@ impl UserData {
 }
 
 /// Returns the user data of a machine: the only data that exist, or both data merged, in the order
-/// bootstrap data, user data. Replaces each [`PLACEHOLDER`] with `provider_id`; all other bytes of
+/// bootstrap data, user data. Replaces each `PROVIDER_ID` with `provider_id`; all other bytes of
 /// single data stay unchanged.
 ///
 /// # Errors

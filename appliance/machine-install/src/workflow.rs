@@ -11,7 +11,7 @@ use super::InstallError;
 /// object of another machine has the name of the machine.
 pub const INSTALLATION_NAME: &str = "tinbox.dev/installation-name";
 /// Variable of the Template with the agent ID of the machine, as in CAPT.
-pub const DEVICE: &str = "device_1";
+pub(crate) const DEVICE: &str = "device_1";
 
 /// Maximum number of attempts to install a machine, including the first.
 const ATTEMPTS_MAX: u32 = 3;

@@ -215,7 +215,6 @@ const GROUPS: &[Group] = &[
             ("HardwareIncomplete", "The Hardware lacks a required field."),
             ("BootOptionsInvalid", "The boot mode isoboot has no ISO URL."),
             ("NoNetwork", "The box serves no network."),
-            ("ProviderIDInvalid", "The provider ID has another form."),
         ],
     ),
 ];
