@@ -1,4 +1,4 @@
-use super::{Repository, SERIES, TEMPLATES};
+use super::{CLASS_YAML, Repository, SERIES, TEMPLATES};
 
 /// Path of the current release in the registry.
 const RELEASE: &str =
@@ -61,4 +61,19 @@ fn each_template_is_a_file_with_yaml_documents() {
         let text = repository.package_file(&format!("{RELEASE}/{name}")).unwrap();
         assert!(text.contains("apiVersion:") && text.contains("${CLUSTER_NAME}"), "{name}");
     }
+}
+
+#[test]
+fn a_name_of_an_image_stays_text() {
+    for (flavor, text) in TEMPLATES.into_iter().chain([("class", CLASS_YAML)]) {
+        let mut lines = text.lines().filter(|line| line.contains("${OS_IMAGE"));
+        assert!(lines.all(|line| line.ends_with(": !!str ${OS_IMAGE:=\"\"}")), "{flavor}");
+    }
+}
+
+#[test]
+fn a_cluster_without_a_name_of_an_image_keeps_its_machines() {
+    let (_, patch) = CLASS_YAML.split_once("- name: os-image\n").unwrap();
+    let (patch, _) = patch.split_once("- name: infrastructure\n").unwrap();
+    assert!(patch.contains("enabledIf: '{{ if .osImage }}true{{ end }}'"), "{patch}");
 }

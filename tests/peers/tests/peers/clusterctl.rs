@@ -44,9 +44,15 @@ fn each_clusterctl_reads_the_release_of_the_box() {
             let variables = read(&[&cluster[..], flavor, &["--list-variables"]].concat());
             assert!(variables.contains("WORKER_MACHINE_COUNT"), "{version}: {variables}");
             // Without a management cluster, the class of a topology is read from the box too.
-            let yaml = read(&[&cluster[..], flavor, &version_and_count].concat());
+            let generate = [&cluster[..], flavor, &version_and_count].concat();
+            let yaml = read(&generate);
             assert!(yaml.contains("kind: TinkerbellMachineTemplate"), "{version}: {yaml}");
             assert!(!yaml.contains("${"), "{version}: {yaml}");
+            // A name that YAML reads as a number stays text.
+            let number = ["OS_IMAGE=2404", &program.display().to_string()];
+            let number = [&number[..], &generate, &["--config", &config]].concat();
+            let yaml = workstation.good(Path::new("/usr/bin/env"), &number, None).unwrap();
+            assert!(yaml.contains(": \"2404\"\n"), "{version}: {yaml}");
         }
         let missing = [&cluster[..], &["--flavor", "none", "--config", &config]].concat();
         let printed = workstation.run(&program, &missing, None).unwrap();
