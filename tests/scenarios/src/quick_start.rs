@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use peers::clusterctl::{self, CONTROL_PLANE, LocalProvider, NAME, Workstation};
-use qemu::{Mark, NucConfig, RackConfig};
+use qemu::{Action, Mark, NucConfig, Origin, RackConfig};
 use serde_json::{Value, json};
 
 use self::green::Green;
@@ -32,7 +32,11 @@ const CLOUD_INIT: &str = "Cloud-init v.";
 /// Message of the installed system's shell when cloud-init calls kubeadm: the image has no
 /// Kubernetes.
 const KUBEADM: &str = "kubeadm: not found";
-const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
+/// Labels of a Hardware in use.
+const OWNER: [&str; 2] =
+    ["v1alpha1.tinkerbell.org/ownerName", "v1alpha1.tinkerbell.org/ownerNamespace"];
+/// Annotation of a Hardware whose machine is installed.
+const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
 
 /// A management cluster whose provider is the box, and one NUC.
 pub struct QuickStart {
@@ -183,26 +187,57 @@ impl QuickStart {
         Ok(())
     }
 
-    /// Deletes the cluster. Then the machine must be off and the Hardware free.
+    /// Deletes the cluster. Then the box must have switched the machine off by its BMC, and the
+    /// Hardware must be free.
     ///
     /// # Errors
     /// The step that failed.
     pub fn delete(&self) -> anyhow::Result<()> {
-        let management = &self.management;
+        let nuc = self.management.lab.rack.nuc(1);
+        let switched_off = || nuc.count(Origin::Bmc, Action::Off);
+        let before = switched_off();
+        ensure!(nuc.is_on(), "nuc1 is off before the deletion");
+        self.check_used()?;
         say("the cluster is deleted: the machine is switched off and the Hardware is free again");
         let mut delete = self.kubectl();
         delete.args(["delete", "cluster", CLUSTER, "--timeout=300s"]);
         show_run(&format!("kubectl delete cluster {CLUSTER}"), &mut delete)?;
-        let own = management.lab.kubeconfig();
-        let mut get = management.kubectl(&own);
+        let own = self.management.lab.kubeconfig();
+        let mut get = self.management.kubectl(&own);
         get.args(["get", "hardware", "--show-labels"]);
         show_run("kubectl --kubeconfig box.kubeconfig get hardware --show-labels", &mut get)?;
-        let hardware = management.object(&own, "hardware", "nuc1")?.context("no Hardware")?;
-        let owner = &hardware["metadata"]["labels"][OWNER];
-        ensure!(owner.is_null(), "nuc1 still has the owner {owner}");
-        ensure!(!management.lab.rack.nuc(1).is_on(), "nuc1 is still on");
+        let uses = uses(&self.hardware()?);
+        ensure!(uses.is_empty(), "nuc1 still has {}", uses.join(", "));
+        let left = self.objects_of_installations()?;
+        ensure!(left.is_empty(), "the box still has {left}");
+        ensure!(!nuc.is_on(), "nuc1 is still on");
+        ensure!(switched_off() > before, "the BMC of nuc1 has not switched it off");
         println!("nuc1 is off");
         Ok(())
+    }
+
+    /// Requires everything that the deletion must remove.
+    fn check_used(&self) -> anyhow::Result<()> {
+        let hardware = self.hardware()?;
+        let uses = uses(&hardware);
+        ensure!(uses.len() == USES, "nuc1 has only {}: {hardware}", uses.join(", "));
+        let left = self.objects_of_installations()?;
+        ensure!(left.lines().count() == 2, "expected a Template and a Workflow, found {left:?}");
+        Ok(())
+    }
+
+    fn hardware(&self) -> anyhow::Result<Value> {
+        let own = self.management.lab.kubeconfig();
+        self.management.object(&own, "hardware", "nuc1")?.context("no Hardware")
+    }
+
+    /// Returns the Templates and Workflows of the box, one in a line.
+    fn objects_of_installations(&self) -> anyhow::Result<String> {
+        let mut get = self.management.kubectl(&self.management.lab.kubeconfig());
+        get.args(["get", "templates,workflows", "--all-namespaces", "--output=name"]);
+        let printed = peers::run(get, "")?;
+        ensure!(printed.success, "kubectl get templates,workflows: {}", printed.err.trim());
+        Ok(printed.out)
     }
 
     /// Stops everything and removes the rack's output.
@@ -225,6 +260,22 @@ impl QuickStart {
     fn kubectl(&self) -> Command {
         self.management.kubectl(self.management.kubeconfig())
     }
+}
+
+/// Number of parts of a Hardware that a machine uses.
+const USES: usize = OWNER.len() + 3;
+
+/// Returns the parts of a Hardware that a machine uses, or has left.
+fn uses(hardware: &Value) -> Vec<&'static str> {
+    let metadata = &hardware["metadata"];
+    let has_finalizers = metadata["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+    let all = OWNER.map(|label| (label, !metadata["labels"][label].is_null()));
+    let all = all.into_iter().chain([
+        (PROVISIONED, !metadata["annotations"][PROVISIONED].is_null()),
+        ("finalizers", has_finalizers),
+        ("user data", !hardware["spec"]["userData"].is_null()),
+    ]);
+    all.filter(|(_, is_there)| *is_there).map(|(part, _)| part).collect()
 }
 
 /// Installs all providers, and returns the path of the configuration of clusterctl.
@@ -255,4 +306,24 @@ fn init(
     let text = "clusterctl init --infrastructure tinbox --config clusterctl.yaml";
     rack.in_box(|| show_run(text, &mut command))??;
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{OWNER, PROVISIONED, USES, uses};
+
+    #[test]
+    fn a_hardware_in_use_is_not_free() {
+        let free = json!({ "metadata": { "labels": { "rack": "one" }, "finalizers": [] },
+            "spec": { "metadata": {} } });
+        assert_eq!(uses(&free), Vec::<&str>::new());
+        let used = json!({
+            "metadata": { "labels": { OWNER[0]: "a", OWNER[1]: "b" }, "finalizers": ["c"],
+                "annotations": { PROVISIONED: "true" } },
+            "spec": { "userData": "#cloud-config" },
+        });
+        assert_eq!(uses(&used).len(), USES, "{:?}", uses(&used));
+    }
 }

@@ -68,10 +68,29 @@ fn is_whole(object: &Value) -> bool {
         .all(|count| counts[count] == *all)
 }
 
-/// Returns true if the output of `clusterctl describe` has the status `True`, and no other status.
+/// Returns true if each object in the output of `clusterctl describe cluster` has the status
+/// `True`. A group has no namespace, and may have no status.
 pub fn is_green(described: &str) -> bool {
-    let has = |status: &str| described.split_whitespace().any(|word| word == status);
-    has("True") && !has("False") && !has("Unknown")
+    let mut lines = described.lines().skip_while(|line| !line.starts_with("NAME "));
+    let Some(column) = lines.next().and_then(|header| header.find("STATUS")) else { return false };
+    let rows: Vec<(bool, String)> = lines.filter_map(|line| row(line, column)).collect();
+    !rows.is_empty()
+        && rows.iter().all(|(is_object, status)| match status.as_str() {
+            "True" => true,
+            other => other.is_empty() && !is_object,
+        })
+}
+
+/// Returns true for an object, such as `Machine default/edge`, with its status; `None` for a line
+/// that continues a message. `column` is in characters: the branches of the tree have more bytes.
+fn row(line: &str, column: usize) -> Option<(bool, String)> {
+    let name = line.trim_start_matches([' ', '│', '├', '└', '─']);
+    let is_row = !name.is_empty() && line.chars().count() - name.chars().count() < column;
+    let second = name.split_whitespace().nth(1).unwrap_or_default();
+    // A counter such as 1/1 follows the name of a group.
+    let is_object = second.contains('/') && second.starts_with(char::is_alphabetic);
+    let status = line.chars().skip(column).take_while(|char| !char.is_whitespace());
+    is_row.then(|| (is_object, status.collect()))
 }
 
 #[cfg(test)]
@@ -110,9 +129,27 @@ mod tests {
     }
 
     #[test]
-    fn one_status_that_is_not_true_is_noticed() {
-        assert!(is_green("Cluster default/edge  1/1  True  Available"));
-        assert!(!is_green("Cluster default/edge  True\n└─Machine  Unknown"));
-        assert!(!is_green("Cluster default/edge  False") && !is_green(""));
+    fn each_object_must_have_the_status_true() {
+        let described = "\
+NAME                                REPLICAS STATUS REASON     SINCE MESSAGE
+Cluster default/edge                1/1      True   Available  2s    * InfrastructureReady: set
+├─KubeadmControlPlane default/edge  1/1      True   Available  3s
+│ └─Machine default/edge-kw9lt      1        True   Ready      2s    * InfrastructureReady: the
+│                                                                      Status is False
+├─TinkerbellCluster default/edge             True   Ready      2s
+└─Workers                           1/1
+  └─2 Machines...                            True   Ready      2s    See edge-a, edge-b
+";
+        assert!(is_green(described));
+        for (from, to) in [
+            ("default/edge             True ", "default/edge                  "),
+            ("default/edge             True ", "default/edge             False"),
+            ("...                            True   ", "...                            Unknown"),
+            ("STATUS", "AAAAAA"),
+        ] {
+            assert_eq!(described.matches(from).count(), 1, "{from}");
+            assert!(!is_green(&described.replace(from, to)), "{to}");
+        }
+        assert!(!is_green("") && !is_green(described.lines().next().unwrap()));
     }
 }
