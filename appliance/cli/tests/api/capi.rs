@@ -103,9 +103,10 @@ async fn the_kubeconfig_of_the_stock_provider_is_in_a_private_file() {
     assert!(text.contains("https://192.168.7.1:6443"), "{text}");
     let before = text;
     for (more, why) in [
-        (&[][..], "already exists: choose another --credential-file"),
+        (&[][..], "already exists: run the commands that were printed"),
         (&["--capt-version", "v0.6.8"], "v0.7.0 is the first version that can"),
-        (&["--credential-file", "it's"], "must not have a quote"),
+        (&["--credential-file", "it's"], "expected a --credential-file without"),
+        (&["--credential-file", "a,b"], "expected a --credential-file without"),
         (&["--server", "https://[fd00::1]:6443"], "--machine-host: expected an IPv4 address"),
     ] {
         // The later of two equal options is an error of clap, so the changed ones are left out.
