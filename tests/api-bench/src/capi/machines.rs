@@ -39,7 +39,7 @@ impl Machine {
         format!("52:54:00:97:{:02x}:{:02x}", self.of_box, self.number)
     }
 
-    /// Returns its Hardware.
+    /// Returns its Hardware, with a label for its failure domain.
     pub fn hardware(self) -> Value {
         let Self { of_box, number } = self;
         let ip = json!({ "address": format!("192.168.{}.{}", 100 + of_box, 1 + number),
@@ -48,7 +48,7 @@ impl Machine {
             "apiVersion": "tinkerbell.org/v1alpha1",
             "kind": "Hardware",
             "metadata": {
-                // Both providers take the first free Hardware by name.
+                // With leading zeros, because both providers take the first free Hardware by name.
                 "name": format!("host-{of_box}-{number:03}"), "namespace": "default",
                 "labels": { FAILURE_DOMAIN: self.domain() },
             },
