@@ -16,18 +16,22 @@ mod observe;
 mod plan;
 mod progress;
 mod release;
+mod reservations;
 mod wipe;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::infrastructure::{CLUSTER_UID, OWNER_NAME, OWNER_NAMESPACE};
 use api::meta::{ObjectKey, ObjectMeta};
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
+use hardware_choice::HardwareRequest;
 use objects::{ObjectError, Objects, gone_is_fine, read};
 use stdx::Clock;
-use tokio::sync::Mutex;
 
 use self::decide::{Decision, Step};
 use self::observe::Observed;
+pub use self::reservations::Reservations;
 use crate::{KnownMachines, ManagementView};
 use controllers::runtime::{Reconciled, Reconciler, Requeue};
 
@@ -55,9 +59,8 @@ pub struct TinkerbellMachineReconciler {
     pub clusters: Arc<dyn KnownMachines>,
     /// Unique ID of the box, which never changes.
     pub box_id: String,
-    /// Turn to choose and claim a Hardware, one for all management clusters: machines that are
-    /// created together would all choose the same Hardware, and only one would get it.
-    pub claims: Arc<Mutex<()>>,
+    /// Hardware that machines of all management clusters are about to claim.
+    pub reservations: Arc<Reservations>,
 }
 
 /// Returns true if the box with the ID `box_id` is registered as the only one that serves the
@@ -79,8 +82,8 @@ impl Reconciler for TinkerbellMachineReconciler {
             };
             let decision = decide::decide(&observed, self.clock.now());
             let mut metadata = observed.machine.metadata.clone();
-            let decision = if decision.steps.iter().any(is_claim) {
-                self.claim(&mut observed, &mut metadata, decision).await?
+            let decision = if decision.steps.iter().any(|step| claimed(step).is_some()) {
+                self.claim(&mut observed, &mut metadata).await?
             } else {
                 decision
             };
@@ -92,29 +95,44 @@ impl Reconciler for TinkerbellMachineReconciler {
     }
 }
 
-fn is_claim(step: &Step) -> bool {
-    matches!(step, Step::Claim(_))
+/// Returns the labels with which a machine owns a Hardware.
+fn owner_labels(request: &HardwareRequest) -> BTreeMap<String, String> {
+    let ObjectKey { namespace, name } = request.machine.clone();
+    let uid = request.cluster_uid.clone().map(|uid| (CLUSTER_UID, uid));
+    let labels = [(OWNER_NAME, name), (OWNER_NAMESPACE, namespace)].into_iter().chain(uid);
+    labels.map(|(label, value)| (label.to_owned(), value)).collect()
+}
+
+/// Returns the Hardware that a step claims.
+fn claimed(step: &Step) -> Option<ObjectKey> {
+    match step {
+        Step::Claim(host) => Some(host.key()),
+        _ => None,
+    }
 }
 
 impl TinkerbellMachineReconciler {
-    /// Executes the steps up to the claim of a Hardware, and returns the rest of the decision. The
-    /// decision is repeated with the Hardware of the machine's turn.
+    /// Repeats a decision as if all machines that are about to claim a Hardware owned it, and
+    /// executes its steps up to the claim. Returns the rest of the decision.
     async fn claim(
         &self,
         observed: &mut Observed,
         metadata: &mut ObjectMeta,
-        decision: Decision,
     ) -> Result<Decision, ObjectError> {
-        // A write to a management cluster, which the other machines must not wait for.
-        if decision.steps.contains(&Step::Register) {
-            self.apply(observed, metadata, Step::Register).await?;
-        }
-        let _turn = self.claims.lock().await;
         observed.hosts = self.hosts(observed).await?;
-        let mut decision = decide::decide(observed, self.clock.now());
-        decision.steps.retain(|step| *step != Step::Register);
-        let count = decision.steps.iter().position(is_claim).map_or(0, |at| at + 1);
-        for step in decision.steps.drain(..count) {
+        let labels = owner_labels(&observed.request);
+        let (mut decision, _reservation) = self.reservations.reserve(labels, |reserved| {
+            for host in &mut observed.hosts {
+                if let Some(labels) = reserved.get(&host.key()) {
+                    host.metadata.labels.extend(labels.clone());
+                }
+            }
+            let decision = decide::decide(observed, self.clock.now());
+            let claimed = decision.steps.iter().find_map(claimed);
+            (decision, claimed)
+        });
+        let count = decision.steps.iter().position(|it| claimed(it).is_some());
+        for step in decision.steps.drain(..count.map_or(0, |at| at + 1)) {
             self.apply(observed, metadata, step).await?;
         }
         Ok(decision)

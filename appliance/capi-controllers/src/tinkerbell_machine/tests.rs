@@ -162,7 +162,7 @@ impl World {
             box_name: "box1".to_owned(),
             clusters: self.clusters.clone(),
             box_id: "id-1".to_owned(),
-            claims: Arc::default(),
+            reservations: Arc::default(),
         }
     }
 

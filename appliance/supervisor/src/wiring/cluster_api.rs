@@ -9,7 +9,7 @@ use api::meta::ObjectKey;
 use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
 use capi_controllers::tinkerbell_cluster::{TinkerbellClusterReconciler, clusters_with_endpoints};
-use capi_controllers::tinkerbell_machine::TinkerbellMachineReconciler;
+use capi_controllers::tinkerbell_machine::{Reservations, TinkerbellMachineReconciler};
 use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use capi_controllers::tinkerbell_remediation::TinkerbellRemediationReconciler;
 use capi_controllers::{ClusterIdentity, ManagementView};
@@ -32,7 +32,7 @@ pub(super) struct ClusterApi {
     box_name: String,
     box_id: String,
     signals: Arc<AllClusterApiSignals>,
-    claims: Arc<tokio::sync::Mutex<()>>,
+    reservations: Arc<Reservations>,
 }
 
 /// Removes the signals of a management cluster after the end of its controllers.
@@ -64,7 +64,7 @@ impl ClusterApi {
             box_name: self.box_name.clone(),
             clusters: self.signals.clone(),
             box_id: self.box_id.clone(),
-            claims: Arc::clone(&self.claims),
+            reservations: Arc::clone(&self.reservations),
         };
         let cluster = TinkerbellClusterReconciler {
             view: view.clone(),
@@ -172,7 +172,7 @@ impl Wiring {
             box_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             box_id,
             signals: Arc::default(),
-            claims: Arc::default(),
+            reservations: Arc::default(),
         };
         let view = ManagementView {
             objects: Arc::clone(&self.objects),

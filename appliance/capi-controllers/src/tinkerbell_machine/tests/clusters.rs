@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::bmc::JOB;
 use api::core::ObjectEvent;
-use api::infrastructure::TINKERBELL_MACHINE;
+use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_MACHINE};
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
@@ -311,4 +311,22 @@ async fn of_many_machines_each_gets_its_own_hardware_and_the_last_none() {
     owners.dedup();
     assert_eq!(owners.len(), 5);
     assert!(world.box_api.names(JOB).is_empty());
+}
+
+#[tokio::test]
+async fn a_hardware_that_another_machine_is_about_to_claim_is_in_use() {
+    let world = World::paired();
+    world.hardware("nuc1", json!({}));
+    let reconciler = world.reconciler();
+    let labels = [(OWNER_NAME, "b"), (OWNER_NAMESPACE, "default")];
+    let labels = labels.map(|(label, value)| (label.to_owned(), value.to_owned()));
+    let key = ObjectKey::new("default", "nuc1");
+    let (_, reservation) = reconciler.reservations.reserve(labels.into(), |_| ((), Some(key)));
+    let worker = ObjectKey::new("default", "worker");
+    reconciler.reconcile(&worker).await.unwrap();
+    let message = world.condition("worker", "HardwareClaimed").2;
+    assert!(message.contains("in use by the machine default/b"), "{message}");
+    drop(reservation);
+    reconciler.reconcile(&worker).await.unwrap();
+    assert_eq!(owner(&world, "nuc1").0, "c1");
 }
