@@ -12,6 +12,7 @@ type Reserved = BTreeMap<ObjectKey, BTreeMap<String, String>>;
 /// Reserved Hardware: at most one for each running reconcile.
 #[derive(Debug, Default)]
 pub struct Reservations {
+    /// Hardware that is chosen and not yet claimed, with the labels of its machine.
     reserved: Mutex<Reserved>,
 }
 
