@@ -216,7 +216,9 @@ impl Connection {
             let states: Vec<_> = watched.iter().map(|(kind, it)| (*kind, it.state())).collect();
             let is_missing = states.iter().any(|(_, state)| {
                 let hint = state.last_error.as_ref().and_then(|error| error.hint.as_deref());
-                state.connected_since.is_none() && Cause::of(hint) == Cause::Definition
+                // `clusterctl delete` removes the rights together with the kinds.
+                state.connected_since.is_none()
+                    && matches!(Cause::of(hint), Cause::Definition | Cause::Rights)
             });
             let interval = if is_missing { MISSING_INTERVAL } else { DISCOVERY_INTERVAL };
             if discovered.elapsed() >= interval {
@@ -224,6 +226,7 @@ impl Connection {
                 match discover(&opened.remote).await {
                     Ok(new) if !new.is_same_work(&discovery) => return,
                     Ok(new) => discovery = new,
+                    Err(error) if error.is_missing() => return,
                     Err(error) => tracing::debug!(cluster = %self.key, ?error, "no discovery"),
                 }
             }

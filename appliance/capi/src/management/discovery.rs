@@ -58,6 +58,16 @@ pub enum DiscoveryError {
     OtherVersions(Vec<String>),
 }
 
+impl DiscoveryError {
+    /// Returns true if the API was read and lacks a kind that the box needs.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::Api(_) | Self::NoRightToId(_) => false,
+            Self::NoClusterApi | Self::NoProvider | Self::OtherVersions(_) => true,
+        }
+    }
+}
+
 impl From<ObjectError> for DiscoveryError {
     fn from(error: ObjectError) -> Self {
         Self::Api(error)

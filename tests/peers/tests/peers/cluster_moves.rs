@@ -210,10 +210,10 @@ fn remove_provider(world: &World, side: &Side) {
         let left = good(&side.management.kubectl, &["get", left, "-o", "name"], "");
         !left.lines().any(|it| it.contains("tinkerbell") || it.ends_with("/tinbox-system"))
     });
-    // The ClusterRole of the box is a part of the provider.
-    side.management.wait("the box to lose its rights", || {
+    // The rights of the box end too, because its ClusterRole is a part of the provider.
+    side.management.wait("the box to miss the provider", || {
         let pairing = world.pairing(side.name);
-        pairing.status.connected().is_some_and(|it| it.reason == "Forbidden")
+        pairing.status.connected().is_some_and(|it| it.reason == "ProviderMissing")
     });
     world.hosts.tinbox(&["unpair", side.name], &side.management);
     assert_eq!(world.hosts.list("managementclusters").len(), 1);
