@@ -67,6 +67,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("make help", "prints the Makefile; `commands_can_be_typed` asks make for each target"),
     ("sudo make bench", BENCH),
     ("sudo make bench-boot", BENCH),
+    ("sudo make bench-capi", BENCH),
     ("make bench-api", BENCH),
     ("sudo make bench-imaging", BENCH),
     ("make bench-agents", BENCH),
