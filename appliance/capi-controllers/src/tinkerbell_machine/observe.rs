@@ -6,7 +6,8 @@ use api::bmc::{JOB, Job, PowerAction};
 use api::core::{SECRET, Secret};
 use api::infrastructure::cluster_api::{self, Cluster, Machine};
 use api::infrastructure::{
-    TINKERBELL_CLUSTER, TINKERBELL_MACHINE, TinkerbellCluster, TinkerbellMachine,
+    MANAGEMENT_CLUSTER_NAME, PROVISIONED, TINKERBELL_CLUSTER, TINKERBELL_MACHINE,
+    TinkerbellCluster, TinkerbellMachine,
 };
 use api::meta::{ObjectKey, ObjectMeta};
 use api::os_image::{OS_IMAGE, OsImage};
@@ -16,7 +17,6 @@ use objects::{ObjectError, Objects, fetch, find, read};
 use super::TinkerbellMachineReconciler;
 use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED};
 use crate::ClusterIdentity;
-use api::infrastructure::{MANAGEMENT_CLUSTER_NAME, PROVISIONED};
 use hardware_choice::{self, HardwareRequest};
 use machine_install::{template, workflow};
 

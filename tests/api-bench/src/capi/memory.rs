@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use api_bench::rss_mib;
 use capi::Repository;
 use figures::{Goal, Table};
@@ -18,6 +18,8 @@ const CLUSTERS: usize = 4;
 const SAMPLE: Duration = Duration::from_millis(500);
 /// Samples in a row that must agree.
 const SAMPLES: usize = 10;
+/// Maximum number of samples until they agree: two minutes.
+const SAMPLES_MAX: usize = 240;
 /// Maximum difference of samples that agree, in MiB.
 const NOISE_MIB: f64 = 0.25;
 
@@ -61,7 +63,7 @@ fn cluster() -> Result<Cluster> {
 /// Returns the memory of the box in MiB as soon as it no longer changes.
 async fn settled(tinboxd: &Tinboxd) -> Result<f64> {
     let mut samples: Vec<f64> = Vec::new();
-    loop {
+    while samples.len() < SAMPLES_MAX {
         samples.push(rss_mib(&[tinboxd.id()])?);
         let last = &samples[samples.len().saturating_sub(SAMPLES)..];
         let most = last.iter().copied().fold(f64::MIN, f64::max);
@@ -71,4 +73,5 @@ async fn settled(tinboxd: &Tinboxd) -> Result<f64> {
         }
         tokio::time::sleep(SAMPLE).await;
     }
+    bail!("the memory of the box still changes after {SAMPLES_MAX} samples")
 }

@@ -1,8 +1,7 @@
 //! Clusters that `clusterctl move` created again, without their status.
 
-use api::infrastructure::PROVISIONED;
 use api::infrastructure::cluster_api::CLUSTER;
-use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_MACHINE};
+use api::infrastructure::{OWNER_NAME, OWNER_NAMESPACE, PROVISIONED, TINKERBELL_MACHINE};
 use api::tinkerbell::HARDWARE;
 use serde_json::json;
 
