@@ -24,6 +24,9 @@ pub const MANAGEMENT_CLUSTERS: &str = include_str!("management_cluster/managemen
 pub const KUBECONFIG_KEY: &str = "value";
 /// Type of the condition that tells if the box watches the management cluster.
 pub const CONNECTED: &str = "Connected";
+/// Type of the condition that tells if this device is the one of the box that serves the management
+/// cluster.
+pub const ACTIVE: &str = "Active";
 /// Type of the condition that is true if the management cluster has the provider's definitions of
 /// another release.
 pub const VERSION_SKEW: &str = "ProviderVersionSkew";
@@ -47,6 +50,10 @@ pub struct ManagementClusterSpec {
     /// True to end the connection until the field is false again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
+    /// Device in `status.activeDevice` that this device replaces, once it is silent. Both devices
+    /// have the backup of one box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub take_over_from: Option<String>,
 }
 
 /// Reference to a Secret in the same namespace.
@@ -65,7 +72,7 @@ pub struct ManagementClusterStatus {
     /// a kubeconfig that leads to another cluster is not used.
     #[serde(rename = "clusterUID", skip_serializing_if = "Option::is_none")]
     pub cluster_uid: Option<String>,
-    /// Conditions [`CONNECTED`] and [`VERSION_SKEW`].
+    /// Conditions [`CONNECTED`], [`ACTIVE`] and [`VERSION_SKEW`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// URL of the API server.
@@ -83,12 +90,24 @@ pub struct ManagementClusterStatus {
     /// Time at which the token of the kubeconfig expires. The box renews the token earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_expires: Option<Timestamp>,
+    /// Other device of the box that serves the management cluster: the holder of the box's Lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_device: Option<String>,
 }
 
 impl ManagementClusterStatus {
     /// Returns the condition [`CONNECTED`].
     pub fn connected(&self) -> Option<&Condition> {
-        self.conditions.iter().find(|condition| condition.kind == CONNECTED)
+        self.condition(CONNECTED)
+    }
+
+    /// Returns the condition [`ACTIVE`].
+    pub fn active(&self) -> Option<&Condition> {
+        self.condition(ACTIVE)
+    }
+
+    fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
     }
 }
 
@@ -108,6 +127,7 @@ mod tests {
                 "namespace": "rack-1",
                 "watchFilter": "rack-1",
                 "suspend": true,
+                "takeOverFrom": "cellar_0f1e2d3c",
             },
             "status": {
                 "clusterUID": "0b5e1c3a-4a55-4c27-9d1b-0c6f0f3a5d11",
@@ -120,6 +140,7 @@ mod tests {
                 "contract": "v1beta2",
                 "lastContact": "2026-01-01T00:00:00Z",
                 "credentialExpires": "2026-02-01T00:00:00Z",
+                "activeDevice": "cellar_0f1e2d3c",
             },
         })
     }

@@ -15,6 +15,8 @@ pub const CONTROLLERS_ROLE: &str = "tinbox-system-controllers";
 /// Namespace whose UID is the unique ID of a management cluster. Kubernetes has no other ID of a
 /// cluster; the API server creates this namespace, and forbids its deletion.
 pub const CLUSTER_ID_NAMESPACE: &str = "kube-system";
+/// Namespace of the identities and Leases of all boxes in a management cluster.
+pub const PAIRING_NAMESPACE: &str = "tinbox-pairing";
 /// API group of the provider's kinds.
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 const DEFINITIONS: [&str; 6] = [

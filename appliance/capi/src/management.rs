@@ -8,6 +8,8 @@ mod admission;
 mod connection;
 mod credential;
 mod discovery;
+mod heartbeat;
+mod lease;
 mod report;
 mod skew;
 mod status_writer;
@@ -31,6 +33,7 @@ use self::connection::{Connection, Input};
 pub use self::credential::TokenClaims;
 #[cfg(test)]
 pub use self::credential::tests::token as tests_token;
+pub use self::lease::{Device, LEASE, key as lease_key};
 pub use self::work::{PairedCluster, StartedWork, WatchOnly, Work};
 
 /// Interval at which ManagementClusters and their Secrets are read.
@@ -44,6 +47,8 @@ pub struct ManagementClusters {
     pub objects: Arc<dyn Objects>,
     /// Clock of the box.
     pub clock: Arc<dyn Clock>,
+    /// This device, which is the only one of the box that works on the objects.
+    pub device: Device,
     /// Work on the objects of each management cluster.
     pub work: Arc<dyn Work>,
 }
@@ -52,6 +57,8 @@ pub struct ManagementClusters {
 struct Running {
     input: Input,
     stop: CancellationToken,
+    /// Canceled before `stop` if a person ended the connection.
+    give_up: CancellationToken,
 }
 
 /// Running connections, by the key of their ManagementCluster.
@@ -129,18 +136,24 @@ impl Connections {
             .map(|(key, _)| key.clone())
             .collect();
         for key in changed {
+            let is_ended = inputs.get(&key).is_none_or(|input| input.spec.suspend);
+            if let Some(running) = self.running.get(&key).filter(|_| is_ended) {
+                running.give_up.cancel();
+            }
             self.stop(&key).await;
         }
         for (key, input) in inputs {
             if self.running.contains_key(&key) {
                 continue;
             }
-            let stop = CancellationToken::new();
+            let (stop, give_up) = (CancellationToken::new(), CancellationToken::new());
             let connection = Connection {
                 key: key.clone(),
                 input: input.clone(),
                 objects: Arc::clone(&clusters.objects),
                 clock: Arc::clone(&clusters.clock),
+                device: clusters.device.clone(),
+                give_up: give_up.clone(),
                 work: Arc::clone(&clusters.work),
                 admission: Arc::clone(&self.admission),
             };
@@ -149,7 +162,7 @@ impl Connections {
                 running.await;
                 ended
             });
-            self.running.insert(key, Running { input, stop });
+            self.running.insert(key, Running { input, stop, give_up });
         }
     }
 

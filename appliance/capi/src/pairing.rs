@@ -18,11 +18,12 @@ use objects::{ObjectError, Objects, gone_is_fine};
 use serde_json::{Value, json};
 use stdx::Secret;
 
-use crate::management::TokenClaims;
+use crate::management::{LEASE, TokenClaims};
 use crate::remote::{Kubeconfig, RemoteObjects};
 
 pub use self::error::PairingError;
-pub use self::identity::{Identity, PAIRING_NAMESPACE, box_name};
+pub use self::identity::{Identity, box_name};
+pub use crate::components::PAIRING_NAMESPACE;
 
 /// Lifetime of a token. A box that is off for longer than a half must be paired again; an API
 /// server may issue shorter tokens.
@@ -77,6 +78,16 @@ pub async fn remove_identity(admin: &Kubeconfig, identity: &Identity) -> Result<
         deleted.map_err(|source| failed(format!("delete {} {}", kind.kind, key.name), source))?;
     }
     Ok(())
+}
+
+/// Deletes the Lease of the box from the management cluster of `admin`, if it exists.
+///
+/// # Errors
+/// The management cluster does not delete the Lease.
+pub async fn remove_lease(admin: &Kubeconfig, lease: &ObjectKey) -> Result<(), PairingError> {
+    let (remote, _events) = RemoteObjects::new(admin)?;
+    let deleted = gone_is_fine(remote.delete(LEASE, lease).await);
+    deleted.map_err(|source| failed(format!("delete Lease {lease}"), source))
 }
 
 /// Returns the Secret and the ManagementCluster that pair the box, in the order of their creation.

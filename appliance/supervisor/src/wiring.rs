@@ -144,7 +144,7 @@ pub async fn run(
         wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &status_builder))).await?;
     wiring.copies(state);
     wiring.start.begin(Step::Objects);
-    wiring.controllers().await?;
+    wiring.controllers(state).await?;
     wiring.start.begin(Step::BootFiles);
     if let Some(firmware) = &firmware {
         wiring.fronts(&status_builder);

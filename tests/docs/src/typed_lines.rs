@@ -39,6 +39,8 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
     ("kubectl get managementclusters", PAIRING),
     ("tinbox capi unpair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
+    ("kubectl get leases -n tinbox-pairing", PAIRING),
+    ("tinbox capi take-over fleet", PAIRING),
     (
         "kubectl annotate tinkerbellmachine edge-x7k2p tinbox.dev/skip-wipe=",
         "the unit test `a_disk_that_cannot_be_erased…` of capi-controllers sets the annotation",

@@ -22,9 +22,11 @@ use self::id_check::IdCheck;
 use self::renewal::Renewal;
 use super::admission::{Admission, Refusal};
 use super::discovery::{Discovery, discover};
+use super::heartbeat::Heartbeat;
+use super::lease::Device;
 use super::report::{Observation, Phase};
 use super::status_writer::StatusWriter;
-use super::work::{PairedCluster, StartedWork, Work};
+use super::work::{PairedCluster, StartedWork, WatchOnly, Work};
 use crate::remote::{
     Cause, EventWriter, Kubeconfig, RemoteObjects, Scope, WatchedObjects, Watcher,
 };
@@ -78,6 +80,10 @@ pub struct Connection {
     pub objects: Arc<dyn Objects>,
     /// Clock of the box.
     pub clock: Arc<dyn Clock>,
+    /// Box and device, which the Lease of the box names.
+    pub device: Device,
+    /// Canceled before the stop if a person ended the connection.
+    pub give_up: CancellationToken,
     /// Work on the objects.
     pub work: Arc<dyn Work>,
     /// Admission of the clusters of all connections.
@@ -89,6 +95,7 @@ struct Opened {
     remote: RemoteObjects,
     server: String,
     renewal: Renewal,
+    heartbeat: Heartbeat,
 }
 
 impl Connection {
@@ -97,7 +104,7 @@ impl Connection {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let mut writer =
             StatusWriter::new(objects, clock, self.key.clone(), self.input.uid.clone());
-        let (opened, events) = match self.open() {
+        let (mut opened, events) = match self.open() {
             Ok(opened) => opened,
             Err(phase) => {
                 let seen = Observation::closed(phase);
@@ -118,9 +125,12 @@ impl Connection {
         tokio::select! {
             () = stop.cancelled() => {}
             () = events.run(stop.clone()) => {}
-            never = self.hold(opened, &mut tasks, &mut writer) => match never {},
+            never = self.hold(&mut opened, &mut tasks, &mut writer) => match never {},
         }
         tasks.shutdown().await;
+        if self.give_up.is_cancelled() {
+            opened.heartbeat.release(&opened.remote).await;
+        }
     }
 
     /// Creates the client. The error is a state that only another input changes.
@@ -142,19 +152,24 @@ impl Connection {
             kubeconfig.token(),
             Arc::clone(renewed),
         );
-        Ok((Opened { remote, server: kubeconfig.server(), renewal }, events))
+        let heartbeat = Heartbeat::new(
+            self.device.clone(),
+            spec.namespace.as_deref(),
+            spec.take_over_from.clone(),
+        );
+        Ok((Opened { remote, server: kubeconfig.server(), renewal, heartbeat }, events))
     }
 
     /// Serves the management cluster, after each change of its versions again.
     async fn hold(
         &self,
-        mut opened: Opened,
+        opened: &mut Opened,
         tasks: &mut JoinSet<()>,
         writer: &mut StatusWriter,
     ) -> Infallible {
         loop {
-            let discovery = self.discover(&mut opened, writer).await;
-            self.serve(&mut opened, discovery, tasks, writer).await;
+            let discovery = self.discover(opened, writer).await;
+            self.serve(opened, discovery, tasks, writer).await;
             tasks.shutdown().await;
         }
     }
@@ -188,7 +203,8 @@ impl Connection {
         self.admission.admit(objects, &self.key, uid, &discovery.cluster_uid).await
     }
 
-    /// Watches and works until the cluster or its contract changes.
+    /// Watches, and works if no other device of the box does, until the cluster, its contract or
+    /// the device that works changes.
     async fn serve(
         &self,
         opened: &mut Opened,
@@ -196,7 +212,10 @@ impl Connection {
         tasks: &mut JoinSet<()>,
         writer: &mut StatusWriter,
     ) {
-        let watched = self.start(&opened.remote, &discovery, tasks);
+        opened.heartbeat.step(&opened.remote, self.clock.now()).await;
+        let is_active = opened.heartbeat.is_active();
+        let work = if is_active { Arc::clone(&self.work) } else { Arc::new(WatchOnly) as _ };
+        let watched = self.start(work.as_ref(), &opened.remote, &discovery, tasks);
         let (mut discovered, mut contact) = (Instant::now(), Some(self.clock.now()));
         let mut id_check = IdCheck::default();
         loop {
@@ -211,6 +230,10 @@ impl Connection {
                     tokio::time::sleep(RETRY_FIRST).await;
                     return;
                 }
+            }
+            opened.heartbeat.step(&opened.remote, self.clock.now()).await;
+            if opened.heartbeat.is_active() != is_active {
+                return;
             }
             opened.renewal.step(&opened.remote, self.objects.as_ref(), self.clock.now()).await;
             let states: Vec<_> = watched.iter().map(|(kind, it)| (*kind, it.state())).collect();
@@ -244,12 +267,13 @@ impl Connection {
     /// Starts the watchers and the work.
     fn start(
         &self,
+        work: &dyn Work,
         remote: &RemoteObjects,
         discovery: &Discovery,
         tasks: &mut JoinSet<()>,
     ) -> Vec<(Resource, WatchedObjects)> {
         let spec = &self.input.spec;
-        let StartedWork { changed, run } = self.work.start(PairedCluster {
+        let StartedWork { changed, run } = work.start(PairedCluster {
             key: self.key.clone(),
             cluster_uid: discovery.cluster_uid.clone(),
             objects: Arc::new(remote.clone()),
@@ -289,6 +313,7 @@ impl Opened {
             expires: self.renewal.expires(),
             renewal_error: self.renewal.error().map(str::to_owned),
             contact,
+            activity: Some(self.heartbeat.activity().clone()),
             phase,
         }
     }

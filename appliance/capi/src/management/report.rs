@@ -1,6 +1,6 @@
 //! Status of a ManagementCluster: state of the connection, cause, and correction. Pure functions.
 
-use api::management_cluster::{CONNECTED, ManagementClusterStatus, VERSION_SKEW};
+use api::management_cluster::{ACTIVE, CONNECTED, ManagementClusterStatus, VERSION_SKEW};
 use api::meta::{Condition, Resource};
 use jiff::Timestamp;
 use objects::ObjectError;
@@ -9,6 +9,7 @@ use stdx::{Hint as _, chain};
 use super::CLUSTERS_MAX;
 use super::admission::Refusal;
 use super::discovery::{Discovery, DiscoveryError};
+use super::heartbeat::Activity;
 use super::skew::{self, Skew};
 use crate::components::CLUSTER_ID_NAMESPACE;
 use crate::remote::{Cause, KubeconfigError, WatchState};
@@ -17,6 +18,10 @@ const INSTALL: &str =
     "install the provider in the management cluster: clusterctl init --infrastructure tinbox";
 const INSTALL_CORE: &str = "install Cluster API in the management cluster: clusterctl init";
 const UPGRADE: &str = "bring both to one release: update the box, and run clusterctl upgrade apply";
+const NO_LEASE: &str = "run clusterctl upgrade apply, or create the namespace tinbox-pairing";
+const TAKE_OVER: &str = "if the other device is off: tinbox capi take-over";
+const STILL_ALIVE: &str = "it takes over as soon as the other device is silent for a minute; \
+                           switch the other device off";
 
 /// State of a connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +36,8 @@ pub struct Observation {
     pub renewal_error: Option<String>,
     /// Time of the last successful request.
     pub contact: Option<Timestamp>,
+    /// State of this device among those of the box; `None` without a connection.
+    pub activity: Option<Activity>,
     /// Progress of the connection.
     pub phase: Phase,
 }
@@ -61,7 +68,8 @@ impl Observation {
     /// Returns the state of a connection without a usable kubeconfig.
     pub fn closed(phase: Phase) -> Self {
         let (server, discovery, expires) = (None, None, None);
-        Self { server, discovery, expires, renewal_error: None, contact: None, phase }
+        let (renewal_error, contact, activity) = (None, None, None);
+        Self { server, discovery, expires, renewal_error, contact, activity, phase }
     }
 }
 
@@ -84,7 +92,46 @@ pub fn status(
         }
     }
     put(&mut status, CONNECTED, generation, verdict(seen), now);
+    status.active_device = None;
+    match &seen.activity {
+        Some(activity) => {
+            if let Activity::Waits { holder, .. } = activity {
+                status.active_device = Some(holder.name.clone());
+            }
+            put(&mut status, ACTIVE, generation, activity_verdict(activity), now);
+        }
+        None => status.conditions.retain(|it| it.kind != ACTIVE),
+    }
     status
+}
+
+fn activity_verdict(activity: &Activity) -> Verdict {
+    match activity {
+        Activity::Unknown(why) => ("Unknown", "LeaseUnknown", why.clone()),
+        Activity::Holds => ("True", "LeaseHeld", "this device serves the cluster".to_owned()),
+        Activity::NoLease(why) => {
+            let why = format!(
+                "this device serves the cluster without a Lease, so a second device with a backup \
+                 of this box would serve it too: {why}"
+            );
+            ("True", "NoLease", advise(&why, NO_LEASE))
+        }
+        Activity::Waits { holder, is_named } => {
+            // Without a time: each change of the text is a write of the status.
+            let state = if holder.is_expired { "was silent for a minute" } else { "is alive" };
+            let why = format!(
+                "the device {} of this box serves the cluster and {state}; this device only \
+                 watches",
+                holder.name
+            );
+            let hint = match (is_named, holder.is_expired) {
+                (false, _) => TAKE_OVER,
+                (true, false) => STILL_ALIVE,
+                (true, true) => "",
+            };
+            ("False", "HeldByOtherDevice", advise(&why, hint))
+        }
+    }
 }
 
 /// Kubernetes writes times in whole seconds.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use stdx::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-use super::{CLUSTERS_MAX, ManagementClusters, PairedCluster, StartedWork, Work};
+use super::{CLUSTERS_MAX, Device, ManagementClusters, PairedCluster, StartedWork, Work};
 
 /// Work that counts its starts.
 #[derive(Default)]
@@ -38,7 +38,8 @@ impl World {
         let (memory, work) = (Arc::new(Memory::default()), Arc::new(Counted::default()));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let objects: Arc<dyn Objects> = Arc::clone(&memory) as _;
-        let clusters = ManagementClusters { objects, clock, work: Arc::clone(&work) as _ };
+        let device = Device { box_id: "b1".to_owned(), holder: "one".to_owned() };
+        let clusters = ManagementClusters { objects, clock, device, work: Arc::clone(&work) as _ };
         let stop = CancellationToken::new();
         let task = tokio::spawn(clusters.run(stop.clone()));
         Self { memory, work, stop, task }

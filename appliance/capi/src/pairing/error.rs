@@ -3,7 +3,7 @@
 use objects::ObjectError;
 use stdx::Hint;
 
-use super::identity::PAIRING_NAMESPACE;
+use crate::components::PAIRING_NAMESPACE;
 use crate::remote::KubeconfigError;
 
 /// Error of pairing or unpairing.

@@ -6,10 +6,8 @@ use api::meta::{ObjectKey, Resource};
 use serde_json::{Value, json};
 
 use super::{ROLE, ROLE_BINDING};
-use crate::components::{CLUSTER_ID_NAMESPACE, CONTROLLERS_ROLE};
+use crate::components::{CLUSTER_ID_NAMESPACE, CONTROLLERS_ROLE, PAIRING_NAMESPACE};
 
-/// Namespace of the identities of all boxes in a management cluster.
-pub const PAIRING_NAMESPACE: &str = "tinbox-pairing";
 /// Prefix of the names of accounts and of their roles.
 const PREFIX: &str = "tinbox-";
 /// Maximum length of the host in a name; a name has up to 253 characters.
@@ -164,8 +162,8 @@ impl Identity {
         all
     }
 
-    /// Returns the shell commands that delete these objects.
-    pub fn removal_command(&self) -> String {
+    /// Returns the shell commands that delete these objects and the Lease of the box.
+    pub fn removal_command(&self, lease: &ObjectKey) -> String {
         let (kind, rights) = self.rights();
         let own = self.account().name;
         let scope = match rights.namespace.as_str() {
@@ -177,9 +175,12 @@ impl Identity {
         });
         format!(
             "kubectl delete {}/{}{scope}{id} && kubectl delete -n {PAIRING_NAMESPACE} \
-             rolebinding/{own} role/{own} serviceaccount/{own}",
+             rolebinding/{own} role/{own} serviceaccount/{own} && kubectl delete \
+             --ignore-not-found -n {} lease/{}",
             kind.kind.to_lowercase(),
-            rights.name
+            rights.name,
+            lease.namespace,
+            lease.name
         )
     }
 }

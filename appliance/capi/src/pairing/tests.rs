@@ -59,7 +59,7 @@ fn each_created_object_is_removed_except_the_namespace() {
         created.sort();
         removed.sort();
         assert_eq!(created, removed);
-        let command = identity.removal_command();
+        let command = identity.removal_command(&ObjectKey::new("tinbox-pairing", "tinbox-b1"));
         for (kind, name) in removed.iter().filter(|(kind, _)| *kind != "Namespace") {
             assert!(command.contains(&format!("{}/{name}", kind.to_lowercase())), "{command}");
         }

@@ -2,6 +2,7 @@
 
 mod init;
 mod pair;
+mod take_over;
 
 use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
 use base64::Engine as _;
@@ -50,6 +51,18 @@ pub enum Command {
     /// Example: `tinbox capi unpair fleet`
     #[command(verbatim_doc_comment)]
     Unpair(pair::UnpairArguments),
+    /// Serve a management cluster instead of another device with a backup of this box
+    ///
+    /// A backup that was restored on a second device makes both the same box. Only one of them
+    /// serves a management cluster; the other watches. Switch the other device off first: this
+    /// one takes over after the other was silent for a minute. No machine is changed by it.
+    ///
+    /// Example: `tinbox capi take-over fleet`
+    #[command(verbatim_doc_comment)]
+    TakeOver {
+        /// Name of the management cluster on the box
+        name: String,
+    },
     /// Print a kubeconfig with its own token, for one role
     ///
     /// Creates a ServiceAccount in the namespace, binds it to the ClusterRole "tinbox:ROLE" and
@@ -103,6 +116,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Init(arguments) => return init::run(context, &arguments).await,
         Command::Pair(arguments) => return pair::pair(context, arguments).await,
         Command::Unpair(arguments) => return pair::unpair(context, arguments).await,
+        Command::TakeOver { name } => return take_over::run(context, &name).await,
         Command::Kubeconfig { role, server, account, days } => (role, server, account, days),
     };
     let server = match server {

@@ -1,12 +1,13 @@
 //! Wiring of the Cluster API controllers: for the box's own API, and for each management cluster.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use api::core::NAMESPACE;
 use api::infrastructure::Contract;
 use api::meta::ObjectKey;
-use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
+use capi::management::{Device, ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
 use capi_controllers::tinkerbell_cluster::{TinkerbellClusterReconciler, clusters_with_endpoints};
 use capi_controllers::tinkerbell_machine::{Reservations, TinkerbellMachineReconciler};
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
 use super::boot::METADATA_PORT;
+use crate::device_id;
 
 /// Parts that the controllers of all management clusters share.
 pub(super) struct ClusterApi {
@@ -30,7 +32,7 @@ pub(super) struct ClusterApi {
     clock: Arc<dyn Clock>,
     addresses: Arc<OwnAddresses>,
     box_name: String,
-    box_id: String,
+    device: Device,
     signals: Arc<AllClusterApiSignals>,
     reservations: Arc<Reservations>,
 }
@@ -63,7 +65,7 @@ impl ClusterApi {
             clock: Arc::clone(&self.clock),
             box_name: self.box_name.clone(),
             clusters: self.signals.clone(),
-            box_id: self.box_id.clone(),
+            box_id: self.device.box_id.clone(),
             reservations: Arc::clone(&self.reservations),
         };
         let cluster = TinkerbellClusterReconciler {
@@ -83,7 +85,7 @@ impl ClusterApi {
             view: view.clone(),
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
-            box_id: self.box_id.clone(),
+            box_id: self.device.box_id.clone(),
         };
         let controllers = [
             Controller::new(Arc::new(machine)),
@@ -156,21 +158,25 @@ impl Wiring {
     /// the signals of the box's own API.
     ///
     /// # Errors
-    /// The first objects of the store cannot be read.
+    /// The first objects of the store, or the ID of the device, cannot be read.
     pub(super) async fn cluster_api(
         &mut self,
+        state: &Path,
     ) -> anyhow::Result<(ClusterApi, Arc<ClusterApiSignals>)> {
         let config = Arc::clone(&self.config);
         // The UID of this namespace is in the store and its backups, so a restored box keeps it.
         let namespace = self.objects.get(NAMESPACE, &ObjectKey::new("", "default")).await;
         let namespace = namespace.context("cannot read the namespace default")?;
         let box_id = namespace["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let box_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let device_id = device_id::ensure(state).context("cannot keep the ID of the device")?;
+        let device = Device { box_id, holder: format!("{box_name}_{device_id}") };
         let cluster_api = ClusterApi {
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
             addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
-            box_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            box_id,
+            box_name,
+            device,
             signals: Arc::default(),
             reservations: Arc::default(),
         };
@@ -211,6 +217,7 @@ impl Wiring {
         let clusters = ManagementClusters {
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
+            device: cluster_api.device.clone(),
             work: Arc::new(cluster_api),
         };
         let running = clusters.run(self.shutdown.clone());

@@ -1,5 +1,6 @@
 //! Wiring of the reconcilers, and of the watches that wake them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ impl Wiring {
 
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
     /// boots before that would be treated as a machine without a workflow.
-    pub(super) async fn controllers(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn controllers(&mut self, state: &Path) -> anyhow::Result<()> {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let drivers = Arc::new(BmcDrivers);
         let timeouts = Timeouts {
@@ -68,7 +69,7 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
-        let (cluster_api, own) = self.cluster_api().await?;
+        let (cluster_api, own) = self.cluster_api(state).await?;
         let controller_signals = ControllerSignals {
             cluster_api: own,
             all_cluster_api: cluster_api.signals(),

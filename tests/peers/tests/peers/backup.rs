@@ -9,7 +9,8 @@ use stdx::testing::PATIENCE;
 
 use super::claim::{claim, code, pin, program, unclaimed};
 
-const WORDS: &str = "correct horse battery";
+/// Passphrase of all backups of these tests.
+pub const WORDS: &str = "correct horse battery";
 const MACHINE: &str = "\
 apiVersion: v1
 kind: Secret
@@ -55,7 +56,7 @@ fn parts(file: &Path) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Runs `tinbox` for the administrator of a box, with the passphrase in a file.
-fn tinbox(tinboxd: &Tinboxd, kubeconfig: &Path, line: &[&str]) -> Output {
+pub fn tinbox(tinboxd: &Tinboxd, kubeconfig: &Path, line: &[&str]) -> Output {
     let words = tinboxd.folder().join("passphrase");
     fs::write(&words, format!("{WORDS}\n")).unwrap();
     let mut tinbox = Command::new(program("tinbox"));
@@ -66,8 +67,9 @@ fn tinbox(tinboxd: &Tinboxd, kubeconfig: &Path, line: &[&str]) -> Output {
     tinbox.current_dir(tinboxd.folder()).output().unwrap()
 }
 
+/// Returns the output of a command that succeeded.
 #[track_caller]
-fn good(output: Output) -> String {
+pub fn good(output: Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -166,14 +168,15 @@ fn a_backup_for_a_public_key_opens_with_its_secret_one() {
 }
 
 /// A kubeconfig of one box, changed to the address of the box that restored its backup.
-fn moved(from: &Tinboxd, to: &Tinboxd) -> PathBuf {
+pub fn moved(from: &Tinboxd, to: &Tinboxd) -> PathBuf {
     let text = fs::read_to_string(from.kubeconfig()).unwrap();
     let path = to.folder().join("moved.kubeconfig");
     fs::write(&path, text.replace(&from.url(), &to.url())).unwrap();
     path
 }
 
-fn with(kubeconfig: &Path, tinboxd: &Tinboxd) -> Kubectl {
+/// A kubectl with a kubeconfig other than that of the box.
+pub fn with(kubeconfig: &Path, tinboxd: &Tinboxd) -> Kubectl {
     let program = built("kubectl", &["1.35"]).unwrap().remove(0);
     Kubectl::new(program, kubeconfig.to_owned(), tinboxd.folder().join("home-of-a-guest")).unwrap()
 }

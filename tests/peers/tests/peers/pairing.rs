@@ -1,6 +1,7 @@
 //! A box is paired with a management cluster, whose API server is the real one.
 
 mod connection;
+mod devices;
 
 use std::fs;
 use std::path::PathBuf;
@@ -79,8 +80,11 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
+        Self::of(Tinboxd::start().unwrap())
+    }
+
+    fn of(tinboxd: Tinboxd) -> Self {
         let cluster = Cluster::start(&ClusterConfig::default()).unwrap();
-        let tinboxd = Tinboxd::start().unwrap();
         let kubectl = cluster.kubectl().unwrap();
         let file = cluster.folder().join("flat.kubeconfig");
         fs::write(&file, administrator(&cluster)).unwrap();

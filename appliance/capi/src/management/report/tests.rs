@@ -11,6 +11,8 @@ use objects::ObjectError;
 use super::{Observation, Phase, status};
 use crate::management::admission::Refusal;
 use crate::management::discovery::{Discovery, DiscoveryError};
+use crate::management::heartbeat::Activity;
+use crate::management::lease::Holder;
 use crate::management::skew::Skew;
 use crate::remote::{Cause, Kubeconfig, WatchError, WatchState};
 
@@ -146,6 +148,41 @@ fn a_renewal_that_fails_is_shown_while_the_connection_works() {
     let found = status.connected().unwrap();
     assert_eq!((found.status.as_str(), found.reason.as_str()), ("True", "RenewalFailing"));
     assert!(found.message.contains("no right; pair again"), "{}", found.message);
+}
+
+#[test]
+fn the_device_that_serves_the_cluster_is_named() {
+    let waits = |is_named, is_expired| {
+        let holder = Holder { name: "cellar_1".to_owned(), is_expired };
+        Activity::Waits { holder, is_named }
+    };
+    for (activity, state, reason, message) in [
+        (Activity::Unknown("the cause".to_owned()), "Unknown", "LeaseUnknown", "the cause"),
+        (Activity::Holds, "True", "LeaseHeld", "this device serves"),
+        (Activity::NoLease("the cause".to_owned()), "True", "NoLease", "the cause; run clusterctl"),
+        (
+            waits(false, false),
+            "False",
+            "HeldByOtherDevice",
+            "the device cellar_1 of this box serves the cluster and is alive; this device only \
+             watches; if the other device is off: tinbox capi take-over",
+        ),
+        (waits(false, true), "False", "HeldByOtherDevice", "was silent for a minute; this"),
+        (waits(true, false), "False", "HeldByOtherDevice", "; switch the other device off"),
+        (waits(true, true), "False", "HeldByOtherDevice", "; this device only watches"),
+    ] {
+        let mut seen = Observation::closed(Phase::Watching(vec![(MACHINE, connected())]));
+        seen.activity = Some(activity.clone());
+        let before = status(&ManagementClusterStatus::default(), 1, &seen, at(9));
+        let found = before.active().unwrap();
+        assert_eq!((found.status.as_str(), found.reason.as_str()), (state, reason));
+        assert!(found.message.contains(message), "{}", found.message);
+        let is_waiting = matches!(activity, Activity::Waits { .. });
+        assert_eq!(before.active_device.is_some(), is_waiting);
+        // A connection that ended has no device.
+        let after = status(&before, 1, &Observation::closed(Phase::Suspended), at(9));
+        assert_eq!((after.active(), after.active_device.as_ref()), (None, None));
+    }
 }
 
 #[test]

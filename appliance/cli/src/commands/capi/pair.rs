@@ -3,9 +3,10 @@
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use api::core::SECRET;
+use api::core::{NAMESPACE, SECRET};
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use api::meta::ObjectKey;
+use capi::management::lease_key;
 use capi::pairing::{self, Identity, PairingError, TOKEN_LIFETIME};
 use capi::remote::Kubeconfig;
 use serde_json::Value;
@@ -137,6 +138,14 @@ async fn show_connection(context: &Context, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns namespace and name of the Lease of this box in a management cluster.
+async fn lease(context: &Context, namespace: Option<&str>) -> Result<ObjectKey, Error> {
+    // The ID of a box is the UID of this namespace.
+    let object = context.client.get(&Path::object(NAMESPACE, "", "default")).await?;
+    let box_id = object["metadata"]["uid"].as_str().unwrap_or_default();
+    Ok(lease_key(box_id, namespace))
+}
+
 pub async fn unpair(context: &Context, arguments: UnpairArguments) -> Result<(), Error> {
     let UnpairArguments { name, admin } = arguments;
     let admin = admin.read()?;
@@ -150,6 +159,10 @@ pub async fn unpair(context: &Context, arguments: UnpairArguments) -> Result<(),
         let removed = pairing::remove_identity(admin, identity).await;
         removed.map_err(|error| refused(&error))?;
     }
+    let lease = lease(context, text("/spec/namespace")).await?;
+    if let Some(admin) = &admin {
+        pairing::remove_lease(admin, &lease).await.map_err(|error| refused(&error))?;
+    }
     context.delete(MANAGEMENT_CLUSTER, std::slice::from_ref(&name)).await?;
     // A Secret of another name may have other users.
     if stored.is_some() && secret == pairing::secret_name(&name) {
@@ -158,7 +171,7 @@ pub async fn unpair(context: &Context, arguments: UnpairArguments) -> Result<(),
     match (admin, identity) {
         (None, Some(identity)) => {
             context.printer.note("delete the box's identity in the management cluster:");
-            context.printer.line(&identity.removal_command())
+            context.printer.line(&identity.removal_command(&lease))
         }
         (Some(_), None) => {
             context.printer.note("the credential is not of `capi pair`: it was not deleted");

@@ -10,7 +10,7 @@ use api::management_cluster::{MANAGEMENT_CLUSTER, MANAGEMENT_CLUSTERS, Managemen
 use api::meta::ObjectKey;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use capi::management::{ManagementClusters, PairedCluster, StartedWork, Work};
+use capi::management::{Device, ManagementClusters, PairedCluster, StartedWork, Work};
 use capi::pairing::{self, Identity};
 use capi::remote::{Kubeconfig, RemoteObjects};
 use jiff::{SignedDuration, Timestamp};
@@ -116,6 +116,7 @@ impl Connected {
         let clusters = ManagementClusters {
             objects: Arc::clone(&objects) as _,
             clock: Arc::new(clock.clone()),
+            device: Device { box_id: "b1".to_owned(), holder: "one".to_owned() },
             work: Arc::clone(&work) as _,
         };
         let shutdown = CancellationToken::new();
