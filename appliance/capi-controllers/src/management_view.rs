@@ -22,8 +22,11 @@ pub struct ClusterIdentity {
 /// API with the Cluster API objects of one management cluster, or of the box.
 #[derive(Clone)]
 pub struct ManagementView {
-    /// Access to the objects.
+    /// Access to the objects, for writes and for decisions that cannot be taken back.
     pub objects: Arc<dyn Objects>,
+    /// Access to the same objects without requests where possible: a read may be older than the
+    /// object, but not than the last write of the box. A missing object is missing in the API.
+    pub watched: Arc<dyn Objects>,
     /// The management cluster; `None` for the API of the box.
     pub cluster: Option<ClusterIdentity>,
     /// Contract of the management cluster.

@@ -12,6 +12,7 @@
 mod apply;
 mod conditions;
 mod decide;
+mod live_reads;
 mod observe;
 mod plan;
 mod progress;
@@ -30,6 +31,7 @@ use objects::{ObjectError, Objects, gone_is_fine, read};
 use stdx::Clock;
 
 use self::decide::{Decision, Step};
+use self::live_reads::LiveReads;
 use self::observe::Observed;
 pub use self::reservations::Reservations;
 use crate::{KnownMachines, ManagementView};
@@ -76,11 +78,10 @@ impl Reconciler for TinkerbellMachineReconciler {
 
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a> {
         Box::pin(async move {
-            let mut observed = match self.observe(key).await {
+            let (mut observed, decision) = match self.decide(key).await {
                 Err(ObjectError::NotFound(_)) => return self.vanished(key).await,
-                observed => observed?,
+                decided => decided?,
             };
-            let decision = decide::decide(&observed, self.clock.now());
             let mut metadata = observed.machine.metadata.clone();
             let decision = if decision.steps.iter().any(|step| claimed(step).is_some()) {
                 self.claim(&mut observed, &mut metadata).await?
@@ -112,6 +113,20 @@ fn claimed(step: &Step) -> Option<ObjectKey> {
 }
 
 impl TinkerbellMachineReconciler {
+    /// Observes and decides, with as many live reads as the decision needs.
+    async fn decide(&self, key: &ObjectKey) -> Result<(Observed, Decision), ObjectError> {
+        let mut live = LiveReads::default();
+        loop {
+            let observed = self.observe(key, live).await?;
+            let decision = decide::decide(&observed, self.clock.now());
+            let needed = LiveReads::of(&decision.steps);
+            if self.view.cluster.is_none() || live.include(needed) {
+                return Ok((observed, decision));
+            }
+            live = live.with(needed);
+        }
+    }
+
     /// Repeats a decision as if all machines that are about to claim a Hardware owned it, and
     /// executes its steps up to the claim. Returns the rest of the decision.
     async fn claim(

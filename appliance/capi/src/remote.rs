@@ -11,6 +11,7 @@ mod kubeconfig;
 mod list;
 mod path;
 mod token_request;
+mod watched_api;
 mod watcher;
 
 use api::core::ObjectEvent;
@@ -29,6 +30,7 @@ pub use self::failure::Cause;
 pub use self::failure::hints;
 pub use self::kubeconfig::{Kubeconfig, KubeconfigError};
 pub use self::list::{OBJECTS_MAX, Scope};
+pub use self::watched_api::WatchedApi;
 pub use self::watcher::{WatchError, WatchState, WatchedObjects, Watcher};
 
 /// Manager of the fields that the box writes.

@@ -73,7 +73,7 @@ impl Observed {
 
 impl TinkerbellClusterReconciler {
     pub(super) async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
-        let object = self.view.objects.get(TINKERBELL_CLUSTER, key).await?;
+        let object = self.view.watched.get(TINKERBELL_CLUSTER, key).await?;
         let cluster: TinkerbellCluster = read(object.clone())?;
         let mut owner = owner::referenced(&self.view, &cluster.metadata).await?;
         // The core controllers write the owner reference, and the box does not run them.
@@ -149,7 +149,7 @@ impl TinkerbellClusterReconciler {
             return Ok(false);
         }
         let key = ObjectKey::new(namespace, name);
-        let objects = self.view.objects.as_ref();
+        let objects = self.view.watched.as_ref();
         let machine: Option<TinkerbellMachine> = find(objects, TINKERBELL_MACHINE, &key).await?;
         let Some(machine) = machine else { return Ok(false) };
         let cluster = observed.owner.as_ref().map(|owner| &owner.metadata.name);

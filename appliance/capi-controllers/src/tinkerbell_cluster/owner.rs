@@ -22,7 +22,7 @@ pub async fn referenced(
         return Ok(None);
     };
     let key = ObjectKey::new(&metadata.namespace, &owner.name);
-    find(view.objects.as_ref(), resource, &key).await
+    find(view.watched.as_ref(), resource, &key).await
 }
 
 /// Returns the Cluster in the same namespace whose infrastructure is the object `metadata` of kind
@@ -32,7 +32,7 @@ pub async fn referring(
     of: Resource,
     metadata: &ObjectMeta,
 ) -> Result<Option<Cluster>, ObjectError> {
-    let all = view.objects.list(view.contract.cluster(), Some(&metadata.namespace)).await?;
+    let all = view.watched.list(view.contract.cluster(), Some(&metadata.namespace)).await?;
     let mut all = all.into_iter().filter_map(|object| read::<Cluster>(object).ok());
     Ok(all.find(|cluster| {
         let reference = cluster.spec.infrastructure_ref.as_ref();

@@ -289,7 +289,7 @@ impl TinkerbellClusterReconciler {
         if observed.cluster.spec.control_plane_endpoint_provider.is_some() {
             let networks: Vec<Network> = all(boxes, NETWORK, None).await?;
             provided.networks = networks.iter().filter_map(|it| it.spec.plan().ok()).collect();
-            let (view, namespace) = (self.view.objects.as_ref(), &metadata.namespace);
+            let (view, namespace) = (self.view.watched.as_ref(), &metadata.namespace);
             let machines: Vec<TinkerbellMachine> =
                 all(view, TINKERBELL_MACHINE, Some(namespace)).await?;
             provided.backends = self.backends(observed, &machines);

@@ -50,6 +50,7 @@ fn world(cluster: Value) -> World {
     let reconciler = TinkerbellClusterReconciler {
         view: ManagementView {
             objects: remote.clone(),
+            watched: remote.clone(),
             cluster: Some(ClusterIdentity { uid: "c1".to_owned(), ..ClusterIdentity::default() }),
             contract: Contract::V1beta2,
             watch_filter: None,

@@ -118,7 +118,8 @@ impl TinkerbellMachineReconciler {
         metadata: &mut ObjectMeta,
         change: impl FnOnce(&mut Value),
     ) -> Result<(), ObjectError> {
-        let objects = self.view.objects.as_ref();
+        // The write fails if the machine was changed since, so an old copy does no harm.
+        let objects = self.view.watched.as_ref();
         let changed = edit(objects, TINKERBELL_MACHINE, metadata, change).await?;
         let version = changed["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         version.clone_into(&mut metadata.resource_version);

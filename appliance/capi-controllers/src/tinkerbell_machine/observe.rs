@@ -16,6 +16,7 @@ use objects::{ObjectError, Objects, fetch, find, read};
 
 use super::TinkerbellMachineReconciler;
 use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED};
+use super::live_reads::LiveReads;
 use crate::ClusterIdentity;
 use hardware_choice::{self, HardwareRequest};
 use machine_install::{template, workflow};
@@ -158,8 +159,13 @@ impl Observed {
 }
 
 impl TinkerbellMachineReconciler {
-    pub(super) async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
-        let objects = self.view.objects.as_ref();
+    pub(super) async fn observe(
+        &self,
+        key: &ObjectKey,
+        live: LiveReads,
+    ) -> Result<Observed, ObjectError> {
+        let api = |is_live| if is_live { &self.view.objects } else { &self.view.watched };
+        let objects = api(live.machine).as_ref();
         let machine: TinkerbellMachine = fetch(objects, TINKERBELL_MACHINE, key).await?;
         let mut observed =
             Observed { served: self.view.served(&machine.metadata), ..Observed::default() };
@@ -174,6 +180,7 @@ impl TinkerbellMachineReconciler {
         let name = observed.owner.as_ref().map(|owner| &owner.spec.cluster_name).or(label);
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             let key = ObjectKey::new(&key.namespace, name);
+            let objects = api(live.cluster).as_ref();
             observed.cluster = find(objects, self.view.contract.cluster(), &key).await?;
         }
         observed.infrastructure = self.infrastructure(observed.cluster.as_ref()).await?;
@@ -289,7 +296,7 @@ impl TinkerbellMachineReconciler {
     /// Returns the Machine that has the TinkerbellMachine. Cluster API writes an owner reference.
     /// The box runs no controllers of Cluster API, so there the reference in the Machine decides.
     async fn owner(&self, machine: &TinkerbellMachine) -> Result<Option<Machine>, ObjectError> {
-        let (objects, resource) = (self.view.objects.as_ref(), self.view.contract.machine());
+        let (objects, resource) = (self.view.watched.as_ref(), self.view.contract.machine());
         let metadata = &machine.metadata;
         let is_machine = |kind: &str, api_version: &str| {
             kind == resource.kind && api_version.starts_with("cluster.x-k8s.io/")
@@ -322,7 +329,7 @@ impl TinkerbellMachineReconciler {
         let own = reference.filter(|it| it.kind == TINKERBELL_CLUSTER.kind);
         let Some(own) = own else { return Ok(None) };
         let key = ObjectKey::new(&cluster.metadata.namespace, &own.name);
-        find(self.view.objects.as_ref(), TINKERBELL_CLUSTER, &key).await
+        find(self.view.watched.as_ref(), TINKERBELL_CLUSTER, &key).await
     }
 
     /// Returns the Hardware to choose from. A machine that owns its recorded Hardware needs no

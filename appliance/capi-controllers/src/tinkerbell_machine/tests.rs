@@ -149,7 +149,8 @@ impl World {
         box_api: Arc<dyn Objects>,
     ) -> TinkerbellMachineReconciler {
         let view = ManagementView {
-            objects: management,
+            objects: management.clone(),
+            watched: management,
             cluster: self.cluster.clone(),
             contract: Contract::V1beta1,
             watch_filter: None,

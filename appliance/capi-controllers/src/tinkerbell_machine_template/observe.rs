@@ -37,7 +37,7 @@ impl Observed {
 
 impl TinkerbellMachineTemplateReconciler {
     pub(super) async fn observe(&self, key: &ObjectKey) -> Result<Observed, ObjectError> {
-        let objects = self.view.objects.as_ref();
+        let objects = self.view.watched.as_ref();
         let template: TinkerbellMachineTemplate =
             fetch(objects, TINKERBELL_MACHINE_TEMPLATE, key).await?;
         let owner = owner::referenced(&self.view, &template.metadata).await?;

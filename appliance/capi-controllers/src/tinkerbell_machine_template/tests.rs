@@ -39,6 +39,7 @@ fn on(remote: Arc<Memory>, key: ObjectKey, box_name: &str, hardware: Arc<Memory>
     let reconciler = TinkerbellMachineTemplateReconciler {
         view: ManagementView {
             objects: remote.clone(),
+            watched: remote.clone(),
             cluster: Some(ClusterIdentity::default()),
             contract: Contract::V1beta2,
             watch_filter: None,

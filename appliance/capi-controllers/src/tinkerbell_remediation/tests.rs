@@ -71,6 +71,7 @@ impl World {
         let reconciler = TinkerbellRemediationReconciler {
             view: ManagementView {
                 objects: self.management.clone(),
+                watched: self.management.clone(),
                 cluster: Some(ClusterIdentity { uid: "c1".to_owned(), name: "prod".to_owned() }),
                 contract: Contract::V1beta2,
                 watch_filter: None,

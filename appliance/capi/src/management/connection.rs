@@ -28,7 +28,7 @@ use super::report::{Observation, Phase};
 use super::status_writer::StatusWriter;
 use super::work::{PairedCluster, StartedWork, WatchOnly, Work};
 use crate::remote::{
-    Cause, EventWriter, Kubeconfig, RemoteObjects, Scope, WatchedObjects, Watcher,
+    Cause, EventWriter, Kubeconfig, RemoteObjects, Scope, WatchedApi, WatchedObjects, Watcher,
 };
 
 /// Interval at which the states of the watchers are read.
@@ -273,19 +273,25 @@ impl Connection {
         tasks: &mut JoinSet<()>,
     ) -> Vec<(Resource, WatchedObjects)> {
         let spec = &self.input.spec;
+        let watchers: Vec<_> = discovery
+            .kinds()
+            .into_iter()
+            .map(|kind| (kind, Watcher::new(remote, scope(spec, kind), Arc::clone(&self.clock))))
+            .collect();
+        let copies = watchers.iter().map(|(_, (_, objects))| objects.clone()).collect();
+        let live = WatchedApi::live(remote, copies);
         let StartedWork { changed, run } = work.start(PairedCluster {
             key: self.key.clone(),
             cluster_uid: discovery.cluster_uid.clone(),
-            objects: Arc::new(remote.clone()),
+            watched: Arc::new(live.watched()),
+            objects: Arc::new(live),
             contract: discovery.contract,
             namespace: spec.namespace.clone(),
             watch_filter: spec.watch_filter.clone(),
         });
         tasks.spawn(run);
         let mut watched = Vec::new();
-        for kind in discovery.kinds() {
-            let scope = scope(spec, kind);
-            let (watcher, objects) = Watcher::new(remote, scope, Arc::clone(&self.clock));
+        for (kind, (watcher, objects)) in watchers {
             let (changed, copy) = (Arc::clone(&changed), objects.clone());
             // The tasks are aborted when the connection ends.
             let never = CancellationToken::new();

@@ -18,6 +18,8 @@ pub struct PairedCluster {
     pub cluster_uid: String,
     /// API of the management cluster.
     pub objects: Arc<dyn Objects>,
+    /// The same API, whose reads are answered from the copies of the watched objects.
+    pub watched: Arc<dyn Objects>,
     /// Contract of Cluster API in the management cluster.
     pub contract: Contract,
     /// Only namespace to serve; `None` for all namespaces.

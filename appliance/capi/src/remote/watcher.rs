@@ -68,7 +68,7 @@ impl Watcher {
     ) -> (Self, WatchedObjects) {
         let copy = Arc::<Copy>::default();
         let (state, reader) = watch::channel(WatchState::default());
-        let watched = WatchedObjects::new(Arc::clone(&copy), reader);
+        let watched = WatchedObjects::new(scope.clone(), Arc::clone(&copy), reader);
         let backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
         let connection = objects.connection.clone();
         (Self { connection, scope, clock, copy, state, backoff }, watched)
@@ -128,8 +128,9 @@ impl Watcher {
 
     /// Replaces the copy by a complete list. Returns the revision of the list.
     async fn list(&self, changed: &(impl Fn(ObjectKey) + Send)) -> Result<String, Failure> {
+        let number = self.copy.begin_list();
         let list = list::list(&self.connection, &self.scope).await?;
-        let keys = self.copy.replace(list.items);
+        let keys = self.copy.replace(number, &list.revision, list.items);
         let (now, objects) = (self.clock.now(), self.copy.len());
         self.state.send_modify(|state| {
             state.listed_at = Some(now);
@@ -232,7 +233,7 @@ impl Watcher {
         };
         let key = list::key(&object);
         if is_deleted {
-            self.copy.remove(&key);
+            self.copy.remove(&key, &object);
         } else if let Err(Full) = self.copy.put(key.clone(), object) {
             let why = format!("more than {OBJECTS_MAX} objects");
             return Err(subject.unavailable(why, Some(list::TOO_MANY)).into());

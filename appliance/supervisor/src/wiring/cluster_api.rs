@@ -128,6 +128,7 @@ impl Work for ClusterApi {
         let name = name_of(&cluster.key);
         let view = ManagementView {
             objects: cluster.objects,
+            watched: cluster.watched,
             cluster: Some(ClusterIdentity { uid: cluster_uid.clone(), name }),
             contract: cluster.contract,
             watch_filter: cluster.watch_filter,
@@ -182,6 +183,7 @@ impl Wiring {
         };
         let view = ManagementView {
             objects: Arc::clone(&self.objects),
+            watched: Arc::clone(&self.objects),
             cluster: None,
             contract: Contract::V1beta1,
             watch_filter: None,

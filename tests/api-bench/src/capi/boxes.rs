@@ -72,7 +72,10 @@ async fn point(boxes: u8) -> Result<Point> {
     let times = offer(&management, &machines).await?;
     let took = begun.elapsed().as_secs_f64();
     ensure!(times.len() == machines.len(), "only {} machines got work", times.len());
-    let requests = (management.requests()? - before) / took;
+    let requests = management.requests()?.since(&before);
+    println!("{boxes} boxes");
+    requests.print(f64::from(u32::try_from(machines.len())?));
+    let requests = requests.sum() / took;
     let last = times.into_iter().fold(0.0, f64::max);
     let mut largest: f64 = 0.0;
     for tinboxd in &tinboxds {

@@ -105,7 +105,9 @@ async fn measure(
     ensure!(times.len() == usize::from(ALONE), "only {} of {ALONE} got work", times.len());
     let alone = median(times);
     let crowd: Vec<_> = crowd.iter().map(|it| (*it, authority.to_owned())).collect();
+    let before = management.requests()?;
     let times = offer(management, &crowd).await?;
+    management.requests()?.since(&before).print(f64::from(CROWD));
     println!("{} of {CROWD} machines at once got work", times.len());
     let last = times.iter().copied().fold(0.0, f64::max);
     let served = f64::from(u32::try_from(times.len())?);

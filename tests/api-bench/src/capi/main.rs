@@ -12,6 +12,7 @@ mod latency;
 mod machines;
 mod management;
 mod memory;
+mod requests;
 mod stock;
 
 use std::process::ExitCode;

@@ -9,6 +9,8 @@ use peers::cluster_api::{ManagerPlan, Managers};
 use peers::{Cluster, ClusterConfig, Kubectl};
 use serde_json::{Value, json};
 
+use crate::requests::Requests;
+
 /// A management cluster, ended when dropped.
 pub struct Management {
     pub kubectl: Kubectl,
@@ -41,10 +43,9 @@ impl Management {
     ///
     /// # Errors
     /// kubectl's own message.
-    pub fn requests(&self) -> Result<f64> {
+    pub fn requests(&self) -> Result<Requests> {
         let metrics = good(&self.kubectl, &["get", "--raw", "/metrics"], "")?;
-        let lines = metrics.lines().filter(|line| line.starts_with("apiserver_request_total"));
-        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+        Ok(Requests::read(&metrics))
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::World;
 use super::deletion::bmc;
 use crate::tinkerbell_machine::decide::decide;
+use crate::tinkerbell_machine::live_reads::LiveReads;
 use machine_install::workflow::second_name;
 
 /// Returns the unique ID of the management cluster that owns a Hardware, and its name for people.
@@ -139,7 +140,7 @@ async fn two_installations_that_begin_at_once_do_not_share_a_template() {
             world.reconciler().reconcile(&key).await.unwrap();
         }
         let reconciler = world.reconciler();
-        let observed = reconciler.observe(&key).await.unwrap();
+        let observed = reconciler.observe(&key, LiveReads::default()).await.unwrap();
         decided.push((decide(&observed, Timestamp::UNIX_EPOCH), observed, reconciler));
     }
     let mut results = Vec::new();

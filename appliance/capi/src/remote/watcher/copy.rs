@@ -10,40 +10,131 @@ use crate::remote::list::{self, OBJECTS_MAX};
 
 /// Last known objects of a scope, at most [`OBJECTS_MAX`].
 #[derive(Default)]
-pub struct Copy(Mutex<BTreeMap<ObjectKey, Arc<Value>>>);
+pub struct Copy(Mutex<Known>);
 
 /// The copy has [`OBJECTS_MAX`] objects already.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
+#[derive(Default)]
+struct Known {
+    /// Objects of the last list, with the events since.
+    watched: BTreeMap<ObjectKey, Arc<Value>>,
+    /// Objects of responses whose events have not come yet.
+    newer: BTreeMap<ObjectKey, Newer>,
+    /// Number of lists that were begun.
+    lists: u64,
+    /// Number of begun lists when a response could not be ordered. Only a later list is newer.
+    unordered_at: Option<u64>,
+}
+
+/// Object of a response that is newer than the last event of the object.
+struct Newer {
+    object: Arc<Value>,
+    revision: u64,
+    /// Number of begun lists at the time of the response: a later list contains the object.
+    lists: u64,
+}
+
+/// Number of a list, in the order of their starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListNumber(u64);
+
+/// Returns the resource version as a number. Kubernetes has required since version 1.35 that
+/// clients can compare resource versions so; etcd has always numbered them.
+fn revision(object: &Value) -> Option<u64> {
+    object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
+}
+
+impl Known {
+    fn get(&self, key: &ObjectKey) -> Option<&Arc<Value>> {
+        self.newer.get(key).map(|newer| &newer.object).or_else(|| self.watched.get(key))
+    }
+
+    /// Forgets the object of a response, unless the event with `object` is older.
+    fn catch_up(&mut self, key: &ObjectKey, object: &Value) {
+        let event = revision(object);
+        if self.newer.get(key).is_some_and(|newer| event.is_none_or(|it| it >= newer.revision)) {
+            self.newer.remove(key);
+        }
+    }
+}
+
 impl Copy {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Arc<Value>>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces all objects. Returns the keys of all new objects and all old ones.
-    pub fn replace(&self, objects: Vec<Value>) -> BTreeSet<ObjectKey> {
+    /// Begins a list, before its request is sent.
+    pub fn begin_list(&self) -> ListNumber {
+        let mut known = self.lock();
+        known.lists += 1;
+        ListNumber(known.lists)
+    }
+
+    /// Replaces all objects by those of the list `number`, at the revision of the list. Returns the
+    /// keys of all new objects and all old ones.
+    pub fn replace(
+        &self,
+        number: ListNumber,
+        at: &str,
+        objects: Vec<Value>,
+    ) -> BTreeSet<ObjectKey> {
         let new = objects.into_iter().map(|object| (list::key(&object), Arc::new(object)));
         let new: BTreeMap<_, _> = new.collect();
         let mut keys: BTreeSet<ObjectKey> = new.keys().cloned().collect();
-        let old = std::mem::replace(&mut *self.lock(), new);
+        let at: Option<u64> = at.parse().ok();
+        let mut known = self.lock();
+        let old = std::mem::replace(&mut known.watched, new);
         keys.extend(old.into_keys());
+        let is_newer = |newer: &Newer| {
+            newer.lists >= number.0 && at.is_some_and(|revision| newer.revision > revision)
+        };
+        known.newer.retain(|_, newer| is_newer(newer));
+        known.unordered_at = known.unordered_at.filter(|lists| *lists >= number.0);
         keys
     }
 
     /// Adds or replaces one object.
     pub fn put(&self, key: ObjectKey, object: Value) -> Result<(), Full> {
-        let mut objects = self.lock();
-        if objects.len() >= OBJECTS_MAX && !objects.contains_key(&key) {
+        let mut known = self.lock();
+        if known.watched.len() >= OBJECTS_MAX && !known.watched.contains_key(&key) {
             return Err(Full);
         }
-        objects.insert(key, Arc::new(object));
+        known.catch_up(&key, &object);
+        known.watched.insert(key, Arc::new(object));
         Ok(())
     }
 
-    /// Removes one object; an unknown key changes nothing.
-    pub fn remove(&self, key: &ObjectKey) {
-        self.lock().remove(key);
+    /// Removes an object that the server deleted; an unknown key changes nothing. `last` is the
+    /// last state of the object.
+    pub fn remove(&self, key: &ObjectKey, last: &Value) {
+        let mut known = self.lock();
+        known.catch_up(key, last);
+        known.watched.remove(key);
+    }
+
+    /// Uses the object of a response until the watch has an event as new as the response. Objects
+    /// that are not watched are not kept, because no event would replace them.
+    pub fn answered(&self, object: &Value) {
+        let key = list::key(object);
+        let mut known = self.lock();
+        let Some(current) = known.get(&key) else { return };
+        match (revision(current), revision(object)) {
+            (Some(old), Some(new)) if new > old => {
+                let newer =
+                    Newer { object: Arc::new(object.clone()), revision: new, lists: known.lists };
+                known.newer.insert(key, newer);
+            }
+            (Some(_), Some(_)) => {}
+            _ => known.unordered_at = Some(known.lists),
+        }
+    }
+
+    /// Returns true unless a response could not be ordered, and so the copy may be older than the
+    /// box's own writes.
+    pub fn is_ordered(&self) -> bool {
+        self.lock().unordered_at.is_none()
     }
 
     /// Returns the last known state of an object.
@@ -53,12 +144,14 @@ impl Copy {
 
     /// Returns all objects, ordered by key.
     pub fn all(&self) -> Vec<Arc<Value>> {
-        self.lock().values().cloned().collect()
+        let known = self.lock();
+        let keys: BTreeSet<&ObjectKey> = known.watched.keys().chain(known.newer.keys()).collect();
+        keys.into_iter().filter_map(|key| known.get(key).cloned()).collect()
     }
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().watched.len()
     }
 }
 
@@ -70,16 +163,35 @@ mod tests {
     use super::{Copy, Full, OBJECTS_MAX};
 
     fn object(name: &str) -> Value {
-        json!({ "metadata": { "namespace": "default", "name": name } })
+        at(name, "1")
+    }
+
+    fn at(name: &str, revision: &str) -> Value {
+        let metadata = json!({ "namespace": "default", "name": name, "resourceVersion": revision });
+        json!({ "metadata": metadata })
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new("default", name)
+    }
+
+    fn list(copy: &Copy, objects: Vec<Value>) -> std::collections::BTreeSet<ObjectKey> {
+        copy.replace(copy.begin_list(), "1", objects)
+    }
+
+    /// Returns the resource version of the object `a`.
+    fn revision(copy: &Copy) -> Option<String> {
+        let object = copy.get(&key("a"))?;
+        object["metadata"]["resourceVersion"].as_str().map(str::to_owned)
     }
 
     #[test]
     fn a_list_yields_the_keys_of_vanished_objects_too() {
         let copy = Copy::default();
-        copy.replace(vec![object("a"), object("b")]);
-        let keys = copy.replace(vec![object("b"), object("c")]);
-        assert_eq!(keys, ["a", "b", "c"].map(|name| ObjectKey::new("default", name)).into());
-        assert_eq!(copy.get(&ObjectKey::new("default", "a")), None);
+        list(&copy, vec![object("a"), object("b")]);
+        let keys = list(&copy, vec![object("b"), object("c")]);
+        assert_eq!(keys, ["a", "b", "c"].map(key).into());
+        assert_eq!(copy.get(&key("a")), None);
         assert_eq!(copy.all().len(), 2);
     }
 
@@ -87,11 +199,66 @@ mod tests {
     fn a_full_copy_accepts_changes_only() {
         let copy = Copy::default();
         let names: Vec<String> = (0..OBJECTS_MAX).map(|index| format!("m{index}")).collect();
-        copy.replace(names.iter().map(|name| object(name)).collect());
-        let put = |name: &str| copy.put(ObjectKey::new("default", name), object(name));
+        list(&copy, names.iter().map(|name| object(name)).collect());
+        let put = |name: &str| copy.put(key(name), object(name));
         assert_eq!(put("m0"), Ok(()));
         assert_eq!(put("another"), Err(Full));
-        copy.remove(&ObjectKey::new("default", "m1"));
+        copy.remove(&key("m1"), &object("m1"));
         assert_eq!(put("another"), Ok(()));
+    }
+
+    #[test]
+    fn a_response_is_newer_until_its_event_comes() {
+        let copy = Copy::default();
+        list(&copy, vec![at("a", "9")]);
+        // Compared as numbers, not as text.
+        copy.answered(&at("a", "10"));
+        assert_eq!(revision(&copy).as_deref(), Some("10"));
+        // An event of a write before that of the box, then one after.
+        copy.put(key("a"), at("a", "9")).unwrap();
+        assert_eq!((revision(&copy).as_deref(), copy.all().len()), (Some("10"), 1));
+        copy.put(key("a"), at("a", "12")).unwrap();
+        assert_eq!(revision(&copy).as_deref(), Some("12"));
+        // A response that was overtaken by events.
+        copy.answered(&at("a", "11"));
+        assert_eq!(revision(&copy).as_deref(), Some("12"));
+        copy.answered(&at("a", "13"));
+        copy.remove(&key("a"), &at("a", "14"));
+        assert_eq!(revision(&copy), None);
+        // Perhaps an object of another namespace: no event would ever replace it.
+        copy.answered(&at("a", "15"));
+        assert_eq!(revision(&copy), None);
+    }
+
+    #[test]
+    fn a_list_replaces_responses_before_its_start() {
+        let copy = Copy::default();
+        list(&copy, vec![at("a", "1")]);
+        copy.answered(&at("a", "90"));
+        // Restored from a backup: the server counts on from an older number.
+        let begun = copy.begin_list();
+        copy.replace(begun, "40", vec![at("a", "30")]);
+        assert_eq!(revision(&copy).as_deref(), Some("30"));
+        let begun = copy.begin_list();
+        copy.answered(&at("a", "41"));
+        copy.replace(begun, "40", vec![at("a", "30")]);
+        assert_eq!(revision(&copy).as_deref(), Some("41"));
+        let begun = copy.begin_list();
+        copy.answered(&at("a", "42"));
+        copy.replace(begun, "43", Vec::new());
+        assert_eq!(revision(&copy), None);
+    }
+
+    #[test]
+    fn a_server_without_numbers_is_not_ordered_until_a_later_list() {
+        let copy = Copy::default();
+        list(&copy, vec![at("a", "x")]);
+        let begun = copy.begin_list();
+        copy.answered(&at("a", "y"));
+        assert!(!copy.is_ordered());
+        copy.replace(begun, "z", vec![at("a", "x")]);
+        assert!(!copy.is_ordered());
+        list(&copy, vec![at("a", "y")]);
+        assert!(copy.is_ordered());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::meta::ObjectKey;
+use api::meta::{ObjectKey, Resource};
 use jiff::Timestamp;
 use objects::ObjectError;
 use serde_json::Value;
@@ -11,6 +11,7 @@ use stdx::Hint as _;
 use tokio::sync::watch;
 
 use super::copy::Copy;
+use crate::remote::list::Scope;
 
 /// State of a watch. The default is the state before the first list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,13 +60,47 @@ impl WatchState {
 /// Reading side of a watcher; clones read the same copy.
 #[derive(Clone)]
 pub struct WatchedObjects {
+    scope: Scope,
     copy: Arc<Copy>,
     state: watch::Receiver<WatchState>,
 }
 
 impl WatchedObjects {
-    pub(super) fn new(copy: Arc<Copy>, state: watch::Receiver<WatchState>) -> Self {
-        Self { copy, state }
+    pub(super) fn new(scope: Scope, copy: Arc<Copy>, state: watch::Receiver<WatchState>) -> Self {
+        Self { scope, copy, state }
+    }
+
+    /// Returns the watched kind.
+    pub fn resource(&self) -> Resource {
+        self.scope.resource
+    }
+
+    /// Returns an object while the watch works: at least as new as each response to the box about
+    /// this object. `None` says nothing about the object; the server must be asked.
+    pub fn current(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        if self.is_current() { self.copy.get(key) } else { None }
+    }
+
+    /// Returns all objects of a namespace, or of all for `None`, while the watch works and has all
+    /// of them. `None` says nothing; the server must be asked.
+    pub fn all_current(&self, namespace: Option<&str>) -> Option<Vec<Arc<Value>>> {
+        let Scope { namespace: own, labels, .. } = &self.scope;
+        let has_all = labels.is_empty() && (own.is_empty() || namespace == Some(own));
+        if !has_all || !self.is_current() {
+            return None;
+        }
+        let is_in =
+            |object: &Arc<Value>| namespace.is_none_or(|it| object["metadata"]["namespace"] == *it);
+        Some(self.copy.all().into_iter().filter(is_in).collect())
+    }
+
+    /// Uses the object of a response until the watch is as new.
+    pub fn answered(&self, object: &Value) {
+        self.copy.answered(object);
+    }
+
+    fn is_current(&self) -> bool {
+        self.state.borrow().connected_since.is_some() && self.copy.is_ordered()
     }
 
     /// Returns the last known state of an object. `None` does not prove that the object is gone:
