@@ -84,7 +84,12 @@ impl Reconciler for TinkerbellMachineReconciler {
             };
             let mut metadata = observed.machine.metadata.clone();
             let decision = if decision.steps.iter().any(|step| claimed(step).is_some()) {
-                self.claim(&mut observed, &mut metadata).await?
+                match self.claim(&mut observed, &mut metadata).await? {
+                    (decision, Some(host)) => {
+                        self.follow_claim(&mut observed, &mut metadata, decision, &host).await?
+                    }
+                    (decision, None) => decision,
+                }
             } else {
                 decision
             };
@@ -128,27 +133,60 @@ impl TinkerbellMachineReconciler {
     }
 
     /// Repeats a decision as if all machines that are about to claim a Hardware owned it, and
-    /// executes its steps up to the claim. Returns the rest of the decision.
+    /// executes its steps up to the claim. Returns the rest of the decision, and the Hardware.
     async fn claim(
         &self,
         observed: &mut Observed,
         metadata: &mut ObjectMeta,
-    ) -> Result<Decision, ObjectError> {
+    ) -> Result<(Decision, Option<ObjectKey>), ObjectError> {
         observed.hosts = self.hosts(observed).await?;
         let labels = owner_labels(&observed.request);
-        let (mut decision, _reservation) = self.reservations.reserve(labels, |reserved| {
+        let ((mut decision, host), _reservation) = self.reservations.reserve(labels, |reserved| {
             for host in &mut observed.hosts {
                 if let Some(labels) = reserved.get(&host.key()) {
                     host.metadata.labels.extend(labels.clone());
                 }
             }
             let decision = decide::decide(observed, self.clock.now());
-            let claimed = decision.steps.iter().find_map(claimed);
-            (decision, claimed)
+            let host = decision.steps.iter().find_map(claimed);
+            ((decision, host.clone()), host)
         });
         let count = decision.steps.iter().position(|it| claimed(it).is_some());
         for step in decision.steps.drain(..count.map_or(0, |at| at + 1)) {
             self.apply(observed, metadata, step).await?;
+        }
+        Ok((decision, host))
+    }
+
+    /// Decides again after the claim of a Hardware, so that one write carries the status of the
+    /// claim and of the next steps. `claim` is the rest of the first decision.
+    async fn follow_claim(
+        &self,
+        observed: &mut Observed,
+        metadata: &mut ObjectMeta,
+        claim: Decision,
+        host: &ObjectKey,
+    ) -> Result<Decision, ObjectError> {
+        let mut status = None;
+        for step in claim.steps {
+            match step {
+                Step::Status(of_claim) => status = Some(of_claim),
+                step => self.apply(observed, metadata, step).await?,
+            }
+        }
+        observed.machine.metadata.clone_from(metadata);
+        if let Some(of_claim) = &status {
+            observed.machine.status.clone_from(of_claim);
+        }
+        if let Err(error) = self.observe_claimed(observed, host).await {
+            if let Some(status) = status {
+                self.apply(observed, metadata, Step::Status(status)).await?;
+            }
+            return Err(error);
+        }
+        let mut decision = decide::decide(observed, self.clock.now());
+        if !decision.steps.iter().any(|step| matches!(step, Step::Status(_))) {
+            decision.steps.extend(status.map(Step::Status));
         }
         Ok(decision)
     }

@@ -63,6 +63,13 @@ impl Memory {
         locked(&self.objects).get(&key).cloned()
     }
 
+    /// Returns a copy of all objects, without the recorded events.
+    pub fn copied(&self) -> Self {
+        let objects = Mutex::new(locked(&self.objects).clone());
+        let revision = Mutex::new(*locked(&self.revision));
+        Self { objects, revision, ..Self::default() }
+    }
+
     /// Lists the names of all objects of a kind.
     pub fn names(&self, resource: Resource) -> Vec<String> {
         let objects = locked(&self.objects);

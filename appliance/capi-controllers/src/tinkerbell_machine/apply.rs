@@ -7,7 +7,7 @@ use api::infrastructure::{
 };
 use api::meta::{Object, ObjectKey, ObjectMeta, Resource};
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
-use objects::{ObjectError, Objects, find, gone_is_fine, write_status};
+use objects::{ObjectError, Objects, find, gone_is_fine, read, write_status};
 use serde_json::{Map, Value, json};
 
 use super::TinkerbellMachineReconciler;
@@ -112,7 +112,7 @@ impl TinkerbellMachineReconciler {
         self.edit_host(observed, annotate).await
     }
 
-    /// Changes the TinkerbellMachine, and updates the resource version in `metadata`.
+    /// Changes the TinkerbellMachine, and updates `metadata`.
     async fn edit_machine(
         &self,
         metadata: &mut ObjectMeta,
@@ -121,8 +121,7 @@ impl TinkerbellMachineReconciler {
         // The write fails if the machine was changed since, so an old copy does no harm.
         let objects = self.view.watched.as_ref();
         let changed = edit(objects, TINKERBELL_MACHINE, metadata, change).await?;
-        let version = changed["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-        version.clone_into(&mut metadata.resource_version);
+        *metadata = read::<Object<Value, Value>>(changed)?.metadata;
         Ok(())
     }
 }

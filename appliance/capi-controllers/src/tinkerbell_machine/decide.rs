@@ -13,7 +13,7 @@ use stdx::Hint as _;
 use super::conditions::{BOOTSTRAP, HARDWARE, INSTALLED, PAUSED, READY, StatusUpdate, addresses};
 use super::observe::Observed;
 use super::plan::{plan, provider_id};
-use super::progress::progress;
+use super::progress::{REPORT_AFTER, is_new_workflow, progress};
 use super::release;
 use super::wipe;
 use hardware_choice::{choose, failure_domain};
@@ -93,10 +93,13 @@ pub enum Step {
 }
 
 impl Decision {
-    /// Appends a status write, if the status changed.
+    /// Appends a status write, if the status changed. An Event at the end is recorded after this
+    /// write, because a conflict leads to the same decision again.
     pub fn with_status(mut self, observed: &Observed, update: StatusUpdate) -> Self {
         if update.status != observed.machine.status {
-            self.steps.push(Step::Status(Box::new(update.status)));
+            let has_event = matches!(self.steps.last(), Some(Step::Record { .. }));
+            let at = self.steps.len() - usize::from(has_event);
+            self.steps.insert(at, Step::Status(Box::new(update.status)));
         }
         self
     }
@@ -323,7 +326,11 @@ fn follow(
         let hardware_name = host.metadata.name.clone();
         steps.push(Step::SetSpec { hardware_name, provider_id: String::new() });
     }
-    if is_new && now.reason == "WorkflowFailed" {
+    let has_failed = now.reason == "WorkflowFailed";
+    if !has_failed && is_new_workflow(workflow, update.now()) {
+        return Decision { steps, requeue: Some(REPORT_AFTER) };
+    }
+    if is_new && has_failed {
         let message = now.message;
         steps.push(Step::Record { reason: "InstallationFailed", message, warning: true });
     }

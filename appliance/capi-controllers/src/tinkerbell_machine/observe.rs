@@ -1,25 +1,24 @@
 //! Input of the decision about a TinkerbellMachine.
 
-use std::collections::BTreeMap;
+mod inputs;
 
 use api::bmc::{JOB, Job, PowerAction};
-use api::core::{SECRET, Secret};
 use api::infrastructure::cluster_api::{self, Cluster, Machine};
 use api::infrastructure::{
     MANAGEMENT_CLUSTER_NAME, PROVISIONED, TINKERBELL_CLUSTER, TINKERBELL_MACHINE,
     TinkerbellCluster, TinkerbellMachine,
 };
 use api::meta::{ObjectKey, ObjectMeta};
-use api::os_image::{OS_IMAGE, OsImage};
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, Template, WORKFLOW, Workflow};
-use objects::{ObjectError, Objects, fetch, find, read};
+use objects::{ObjectError, fetch, find, read};
 
+pub use self::inputs::{Inputs, Values};
 use super::TinkerbellMachineReconciler;
 use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED};
 use super::live_reads::LiveReads;
 use crate::ClusterIdentity;
 use hardware_choice::{self, HardwareRequest};
-use machine_install::{template, workflow};
+use machine_install::workflow;
 
 /// TinkerbellMachine with all other inputs of the decision.
 #[derive(Debug, Clone, Default)]
@@ -62,33 +61,6 @@ pub struct Observed {
     pub unread_former: Option<(ObjectKey, String)>,
     /// Inputs of the installation; `None` unless an installation is due.
     pub inputs: Option<Inputs>,
-}
-
-/// Inputs of an installation.
-#[derive(Debug, Clone, Default)]
-pub struct Inputs {
-    /// Decoded values of the Secret with bootstrap data, or the key of the missing Secret.
-    pub bootstrap: Option<Result<Values, ObjectKey>>,
-    /// Decoded values of the Secret with user data, or the key of the missing Secret.
-    pub user: Option<Result<Values, ObjectKey>>,
-    /// OSImages in the namespace of the Hardware.
-    pub images: Vec<OsImage>,
-    /// Template that an annotation of the Hardware names.
-    pub hardware_template: Option<(ObjectKey, Option<Template>)>,
-    /// Template that `templateOverrideRef` of the TinkerbellCluster names.
-    pub cluster_template: Option<(ObjectKey, Option<Template>)>,
-    /// URL of the metadata service; `None` if the box serves no network.
-    pub metadata_url: Option<String>,
-}
-
-/// Decoded values of a Secret by key. Not printed.
-#[derive(Clone, Default)]
-pub struct Values(pub BTreeMap<String, Vec<u8>>);
-
-impl std::fmt::Debug for Values {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
 }
 
 impl Observed {
@@ -200,6 +172,18 @@ impl TinkerbellMachineReconciler {
             None => self.observe_former(&mut observed).await,
         }
         Ok(observed)
+    }
+
+    /// Reads the Hardware that the machine has just claimed, and its objects.
+    pub(super) async fn observe_claimed(
+        &self,
+        observed: &mut Observed,
+        key: &ObjectKey,
+    ) -> Result<(), ObjectError> {
+        let host: Hardware = fetch(self.objects.as_ref(), HARDWARE, key).await?;
+        observed.hosts = vec![host.clone()];
+        observed.host = Some(host.clone());
+        self.observe_host(observed, &host).await
     }
 
     /// Asks the management clusters whose labels a moved machine's Hardware still has.
@@ -347,44 +331,6 @@ impl TinkerbellMachineReconciler {
         let all = objects.list(HARDWARE, None).await?;
         Ok(all.into_iter().filter_map(|object| read(object).ok()).collect())
     }
-
-    async fn inputs(&self, observed: &Observed, host: &Hardware) -> Result<Inputs, ObjectError> {
-        let objects = self.objects.as_ref();
-        let namespace = &observed.machine.metadata.namespace;
-        let bootstrap =
-            observed.owner.as_ref().and_then(|it| it.spec.bootstrap.data_secret_name.as_deref());
-        let user = observed.machine.spec.user_data_secret.as_ref().map(|secret| &*secret.name);
-        let images = objects.list(OS_IMAGE, Some(&host.metadata.namespace)).await?;
-        let images = images.into_iter().filter_map(|object| read::<OsImage>(object).ok());
-        let infrastructure = observed.infrastructure.as_ref();
-        let of_cluster = infrastructure.and_then(|it| {
-            let reference = it.spec.template_override_ref.as_ref()?;
-            let namespace = match reference.namespace.as_str() {
-                "" => &it.metadata.namespace,
-                namespace => namespace,
-            };
-            Some(ObjectKey::new(namespace, &reference.name))
-        });
-        Ok(Inputs {
-            bootstrap: self.secret(namespace, bootstrap).await?,
-            user: self.secret(namespace, user).await?,
-            images: images.filter(|it| it.metadata.namespace == host.metadata.namespace).collect(),
-            hardware_template: template_of(objects, template::hardware_override(host)).await?,
-            cluster_template: template_of(objects, of_cluster).await?,
-            metadata_url: self.metadata.metadata_url(host),
-        })
-    }
-
-    async fn secret(
-        &self,
-        namespace: &str,
-        name: Option<&str>,
-    ) -> Result<Option<Result<Values, ObjectKey>>, ObjectError> {
-        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
-        let key = ObjectKey::new(namespace, name);
-        let secret: Option<Secret> = find(self.view.objects.as_ref(), SECRET, &key).await?;
-        Ok(Some(secret.map(|secret| Values(secret.bytes())).ok_or(key)))
-    }
 }
 
 /// Returns true if a task of the Job switches the machine on.
@@ -392,13 +338,4 @@ fn switches_on(job: &Job) -> bool {
     let on = [PowerAction::On, PowerAction::Cycle, PowerAction::Reset];
     let mut actions = job.spec.tasks.iter().filter_map(|task| task.power_action);
     actions.any(|action| on.contains(&action))
-}
-
-async fn template_of(
-    objects: &dyn Objects,
-    key: Option<ObjectKey>,
-) -> Result<Option<(ObjectKey, Option<Template>)>, ObjectError> {
-    let Some(key) = key else { return Ok(None) };
-    let template = find(objects, TEMPLATE, &key).await?;
-    Ok(Some((key, template)))
 }

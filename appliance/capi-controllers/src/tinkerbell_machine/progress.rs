@@ -1,6 +1,9 @@
 //! Progress of an installation, from its Workflow.
 
+use std::time::Duration;
+
 use api::tinkerbell::{ActionState, State, Workflow};
+use jiff::{SignedDuration, Timestamp};
 
 /// Progress of an installation in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +18,18 @@ pub struct Progress {
 
 /// Maximum length in characters of the text of a Workflow in a message.
 const QUOTE_CHARS_MAX: usize = 1024;
+
+/// Age of a Workflow from which its progress is reported. The states of the first moment would each
+/// need a write, and the status says already that the installation begins.
+pub const REPORT_AFTER: Duration = Duration::from_secs(2);
+
+/// Returns true for a Workflow whose progress is not reported yet. A Workflow with a time in the
+/// future is not new: the clock was set back.
+pub fn is_new_workflow(workflow: &Workflow, now: Timestamp) -> bool {
+    let age = workflow.metadata.creation_timestamp.map(|at| now.duration_since(at));
+    let limit = SignedDuration::try_from(REPORT_AFTER).unwrap_or(SignedDuration::ZERO);
+    age.is_some_and(|age| !age.is_negative() && age < limit)
+}
 
 /// Returns the progress of a Workflow that has not succeeded. `what` names its purpose, such as
 /// `installation`.

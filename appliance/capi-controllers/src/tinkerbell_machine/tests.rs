@@ -3,6 +3,7 @@
 mod clusters;
 mod crash;
 mod deletion;
+mod requests;
 mod safety;
 mod takeover;
 mod wipe;
@@ -82,11 +83,6 @@ impl World {
         world.put(TINKERBELL_CLUSTER, "demo", json!({ "status": { "ready": true } }));
         world.machine("worker");
         world
-    }
-
-    /// Returns the unique ID of the management cluster.
-    fn uid(&self) -> &str {
-        self.cluster.as_ref().map_or("", |cluster| &cluster.uid)
     }
 
     fn put(&self, resource: Resource, name: &str, mut object: Value) -> ObjectKey {

@@ -136,10 +136,10 @@ async fn two_installations_that_begin_at_once_do_not_share_a_template() {
     // Both have decided before one of them writes.
     let mut decided = Vec::new();
     for world in [&first, &second] {
-        while world.box_api.names(HARDWARE).iter().all(|host| owner(world, host).0 != world.uid()) {
-            world.reconciler().reconcile(&key).await.unwrap();
-        }
         let reconciler = world.reconciler();
+        let (mut observed, _) = reconciler.decide(&key).await.unwrap();
+        let mut metadata = observed.machine.metadata.clone();
+        reconciler.claim(&mut observed, &mut metadata).await.unwrap();
         let observed = reconciler.observe(&key, LiveReads::default()).await.unwrap();
         decided.push((decide(&observed, Timestamp::UNIX_EPOCH), observed, reconciler));
     }
