@@ -30,6 +30,7 @@ use controllers::runtime::{Reconciled, Reconciler};
 use decide::Step;
 use observe::Observed;
 
+pub(crate) use domains::BOXES;
 pub use provided::clusters_with_endpoints;
 
 /// Network addresses of the box.

@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod release;
 mod reservations;
+mod turn;
 mod wipe;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use self::decide::{Decision, Step};
 use self::live_reads::LiveReads;
 use self::observe::Observed;
 pub use self::reservations::Reservations;
+pub use self::turn::Waiting;
 use crate::{KnownMachines, ManagementView};
 use controllers::runtime::{Reconciled, Reconciler, Requeue};
 
@@ -63,6 +65,8 @@ pub struct TinkerbellMachineReconciler {
     pub box_id: String,
     /// Hardware that machines of all management clusters are about to claim.
     pub reservations: Arc<Reservations>,
+    /// Machines that wait for another box.
+    pub waiting: Waiting,
 }
 
 /// Returns true if the box with the ID `box_id` is registered as the only one that serves the
@@ -194,6 +198,7 @@ impl TinkerbellMachineReconciler {
     /// Ends the erase of the Hardware of a TinkerbellMachine that vanished without a release. The
     /// machine itself continues to run.
     async fn vanished(&self, key: &ObjectKey) -> Result<Requeue, ObjectError> {
+        self.waiting.forget(key);
         let uid = self.view.cluster.as_ref().map(|cluster| cluster.uid.as_str());
         for object in self.objects.list(HARDWARE, None).await? {
             let Ok(host) = read::<Hardware>(object) else { continue };

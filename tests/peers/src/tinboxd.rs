@@ -19,6 +19,8 @@ pub struct Tinboxd {
     folder: TempDir,
     program: PathBuf,
     address: Ipv4Addr,
+    /// Own host name; `None` for that of this machine.
+    host: Option<String>,
 }
 
 impl Tinboxd {
@@ -45,6 +47,19 @@ impl Tinboxd {
     /// # Errors
     /// As [`Tinboxd::start`].
     pub fn start_named(name: &str, sections: &str) -> Result<Self> {
+        Self::start_as(None, name, sections)
+    }
+
+    /// Starts a box with a host name of its own, because several boxes of one management cluster
+    /// need different names. Needs root.
+    ///
+    /// # Errors
+    /// As [`Tinboxd::start`].
+    pub fn start_on_host(host: &str, sections: &str) -> Result<Self> {
+        Self::start_as(Some(host.to_owned()), "", sections)
+    }
+
+    fn start_as(host: Option<String>, name: &str, sections: &str) -> Result<Self> {
         let program = match std::env::var_os("TINBOXD") {
             Some(path) => path.into(),
             None => programs::find("tinboxd")?,
@@ -61,8 +76,8 @@ impl Tinboxd {
             sections.replace("ADDRESS", &address.to_string()),
         );
         fs::write(folder.path().join("box.toml"), settings).context("cannot write box.toml")?;
-        let process = spawn(&program, folder.path())?;
-        let mut tinboxd = Self { process, folder, program, address };
+        let process = spawn(&program, folder.path(), host.as_deref())?;
+        let mut tinboxd = Self { process, folder, program, address, host };
         tinboxd.wait_until_ready()?;
         Ok(tinboxd)
     }
@@ -73,7 +88,7 @@ impl Tinboxd {
     /// `tinboxd` does not start; the error contains the end of its log.
     pub fn restart(&mut self) -> Result<()> {
         self.process.kill();
-        self.process = spawn(&self.program, self.folder.path())?;
+        self.process = spawn(&self.program, self.folder.path(), self.host.as_deref())?;
         self.wait_until_ready()
     }
 
@@ -122,9 +137,14 @@ impl Tinboxd {
     }
 }
 
-fn spawn(program: &Path, folder: &Path) -> Result<Process> {
+fn spawn(program: &Path, folder: &Path, host: Option<&str>) -> Result<Process> {
     let argument = |name: &str| folder.join(name).display().to_string();
     let arguments =
         ["--state".to_owned(), argument("state"), "--config".to_owned(), argument("box.toml")];
-    Process::start(program, &arguments, &folder.join("tinboxd.log"))
+    let log = folder.join("tinboxd.log");
+    let Some(host) = host else { return Process::start(program, &arguments, &log) };
+    let script = "echo \"$0\" >/proc/sys/kernel/hostname && exec \"$@\"";
+    let before = ["--uts", "sh", "-c", script, host].map(str::to_owned).into_iter();
+    let all = before.chain([program.display().to_string()]).chain(arguments);
+    Process::start(&crate::find("unshare", "util-linux")?, &all.collect::<Vec<_>>(), &log)
 }

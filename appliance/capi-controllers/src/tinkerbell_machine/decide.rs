@@ -14,8 +14,7 @@ use super::conditions::{BOOTSTRAP, HARDWARE, INSTALLED, PAUSED, READY, StatusUpd
 use super::observe::Observed;
 use super::plan::{plan, provider_id};
 use super::progress::{REPORT_AFTER, is_new_workflow, progress};
-use super::release;
-use super::wipe;
+use super::{release, turn, wipe};
 use hardware_choice::{choose, failure_domain};
 use machine_install::{InstallError, workflow};
 
@@ -117,6 +116,9 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     if is_ignored || (is_deleted && (!(has_finalizer || has_old) || is_moved)) {
         return Decision::default();
     }
+    if let Some(wait) = turn::wait(observed) {
+        return Decision { requeue: Some(wait), ..Decision::default() };
+    }
     let mut update = StatusUpdate::new(observed, now);
     if observed.is_paused() {
         let message = "the Cluster or the machine is paused; the box changes nothing";
@@ -178,7 +180,7 @@ fn provision(observed: &Observed, mut update: StatusUpdate) -> Decision {
 }
 
 /// Returns reason and message for an object that the installation waits for.
-fn missing(observed: &Observed) -> Option<(&'static str, String)> {
+pub(super) fn missing(observed: &Observed) -> Option<(&'static str, String)> {
     let has_core = observed.management_cluster.is_some();
     let Some(owner) = &observed.owner else {
         let message = "no Machine of Cluster API refers to this TinkerbellMachine by \

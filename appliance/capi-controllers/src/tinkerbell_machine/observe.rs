@@ -2,6 +2,8 @@
 
 mod inputs;
 
+use std::time::{Duration, Instant};
+
 use api::bmc::{JOB, Job, PowerAction};
 use api::infrastructure::cluster_api::{self, Cluster, Machine};
 use api::infrastructure::{
@@ -14,8 +16,9 @@ use objects::{ObjectError, fetch, find, read};
 
 pub use self::inputs::{Inputs, Values};
 use super::TinkerbellMachineReconciler;
-use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED};
+use super::decide::{BOX, FINALIZER, OLD_FINALIZER, STARTED, missing};
 use super::live_reads::LiveReads;
+use super::turn;
 use crate::ClusterIdentity;
 use hardware_choice::{self, HardwareRequest};
 use machine_install::workflow;
@@ -37,6 +40,8 @@ pub struct Observed {
     pub infrastructure: Option<TinkerbellCluster>,
     /// ID of this box.
     pub box_id: String,
+    /// Time for which the machine has waited for another box; zero for a machine of this box.
+    pub waited: Duration,
     /// Requirements on the Hardware.
     pub request: HardwareRequest,
     /// Hardware to choose from; only the Hardware of the machine, if it has one.
@@ -145,6 +150,7 @@ impl TinkerbellMachineReconciler {
         observed.box_id.clone_from(&self.box_id);
         observed.machine = machine;
         if !observed.served || observed.is_of_another_box() {
+            self.waiting.forget(key);
             return Ok(observed);
         }
         observed.owner = self.owner(&observed.machine).await?;
@@ -162,7 +168,8 @@ impl TinkerbellMachineReconciler {
             is_of_stock: observed.is_of_stock(),
             ..HardwareRequest::of(&observed.machine, domain, &self.box_name)
         };
-        if observed.is_paused() {
+        observed.waited = self.waited(&observed, key);
+        if observed.is_paused() || turn::is_of_other_boxes(&observed) {
             return Ok(observed);
         }
         observed.hosts = self.hosts(&observed).await?;
@@ -172,6 +179,16 @@ impl TinkerbellMachineReconciler {
             None => self.observe_former(&mut observed).await,
         }
         Ok(observed)
+    }
+
+    /// Returns the time since which a machine without a box could have been installed.
+    fn waited(&self, observed: &Observed, machine: &ObjectKey) -> Duration {
+        if observed.is_registered() {
+            self.waiting.forget(machine);
+            return Duration::ZERO;
+        }
+        let uid = &observed.machine.metadata.uid;
+        self.waiting.time(machine, uid, missing(observed).is_none(), Instant::now())
     }
 
     /// Reads the Hardware that the machine has just claimed, and its objects.

@@ -23,7 +23,7 @@ use objects::{ObjectError, Objects};
 use serde_json::{Value, json};
 use stdx::TestClock;
 
-use super::{MetadataUrls, TinkerbellMachineReconciler};
+use super::{MetadataUrls, TinkerbellMachineReconciler, Waiting};
 use crate::signals::AllClusterApiSignals;
 use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
@@ -160,6 +160,7 @@ impl World {
             clusters: self.clusters.clone(),
             box_id: "id-1".to_owned(),
             reservations: Arc::default(),
+            waiting: Waiting::default(),
         }
     }
 

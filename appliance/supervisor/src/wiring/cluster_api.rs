@@ -10,7 +10,7 @@ use api::meta::ObjectKey;
 use capi::management::{Device, ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
 use capi_controllers::tinkerbell_cluster::{TinkerbellClusterReconciler, clusters_with_endpoints};
-use capi_controllers::tinkerbell_machine::{Reservations, TinkerbellMachineReconciler};
+use capi_controllers::tinkerbell_machine::{Reservations, TinkerbellMachineReconciler, Waiting};
 use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use capi_controllers::tinkerbell_remediation::TinkerbellRemediationReconciler;
 use capi_controllers::{ClusterIdentity, ManagementView};
@@ -67,6 +67,7 @@ impl ClusterApi {
             clusters: self.signals.clone(),
             box_id: self.device.box_id.clone(),
             reservations: Arc::clone(&self.reservations),
+            waiting: Waiting::default(),
         };
         let cluster = TinkerbellClusterReconciler {
             view: view.clone(),

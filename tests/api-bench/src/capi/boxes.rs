@@ -88,8 +88,9 @@ fn start(boxes: u8) -> Result<(Vec<Tinboxd>, Management)> {
     let management =
         Management::start(|_, kubectl| apply(kubectl, Repository::new("0.1.0").components()))?;
     let mut tinboxds = Vec::new();
-    for _ in 0..boxes {
-        let tinboxd = Tinboxd::start_with("[agents]\npermissive = true\n")?;
+    for number in 0..boxes {
+        let tinboxd =
+            Tinboxd::start_on_host(&format!("tinbox-{number}"), "[agents]\npermissive = true\n")?;
         pair(&tinboxd, &management.cluster, "prod")?;
         tinboxds.push(tinboxd);
     }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use api::core::ObjectEvent;
-use api::infrastructure::TINKERBELL_MACHINE;
-use api::infrastructure::cluster_api::CLUSTER;
+use api::infrastructure::cluster_api::{CLUSTER, MACHINE};
+use api::infrastructure::{TINKERBELL_CLUSTER, TINKERBELL_MACHINE};
 use api::meta::{ObjectKey, Resource};
-use api::tinkerbell::WORKFLOW;
+use api::tinkerbell::{HARDWARE, WORKFLOW};
 use controllers::runtime::Reconciler as _;
 use jiff::Timestamp;
 use objects::fake::Memory;
@@ -175,4 +175,28 @@ async fn an_old_copy_permits_no_release() {
     );
     assert_eq!(world.host("nuc1"), before);
     assert!(world.box_api.names(api::bmc::JOB).is_empty());
+}
+
+#[tokio::test]
+async fn a_machine_of_the_failure_domain_of_another_box_needs_no_request() {
+    let world = world();
+    let domain = |boxes: &str| json!({ "attributes": { "boxes": boxes } });
+    let domains = json!({ "rack-a": domain("box1,box2"), "rack-b": domain("box2") });
+    let status = json!({ "ready": true, "failureDomains": domains });
+    world.put(TINKERBELL_CLUSTER, "demo", json!({ "status": status }));
+    let mut machine = world.management.peek(MACHINE, "worker").unwrap();
+    machine["spec"]["failureDomain"] = json!("rack-b");
+    world.management.put(MACHINE, machine);
+    assert_eq!(reconcile(&world, &world.management).await, (Ok(()), vec![]));
+    assert_eq!(world.get("worker")["status"], Value::Null);
+    // The other box has no free Hardware, and this box has one that is not in the list yet.
+    let mut machine = world.get("worker");
+    let condition = json!({ "type": "HardwareClaimed", "status": "False", "reason": "NoHardware" });
+    machine["status"] = json!({ "conditions": [condition] });
+    world.management.put(TINKERBELL_MACHINE, machine);
+    let mut host = world.host("nuc1");
+    host["metadata"]["labels"] = json!({ "topology.tinbox.dev/failure-domain": "rack-b" });
+    world.box_api.put(HARDWARE, host);
+    world.settle("worker").await.unwrap();
+    assert_eq!(world.condition("worker", "Ready").1, "Installing");
 }
