@@ -24,11 +24,12 @@ mod wipe;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::infrastructure::{CLUSTER_UID, OWNER_NAME, OWNER_NAMESPACE};
-use api::meta::{ObjectKey, ObjectMeta};
+use api::infrastructure::{CLUSTER_UID, OWNER_NAME, OWNER_NAMESPACE, TINKERBELL_MACHINE};
+use api::meta::{ObjectKey, ObjectMeta, Resource};
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
 use hardware_choice::HardwareRequest;
-use objects::{ObjectError, Objects, gone_is_fine, read};
+use objects::{ObjectError, Objects, find, gone_is_fine, read};
+use serde_json::Value;
 use stdx::Clock;
 
 use self::decide::{Decision, Step};
@@ -129,10 +130,32 @@ impl TinkerbellMachineReconciler {
             let observed = self.observe(key, live).await?;
             let decision = decide::decide(&observed, self.clock.now());
             let needed = LiveReads::of(&decision.steps);
-            if self.view.cluster.is_none() || live.include(needed) {
+            if self.view.cluster.is_none()
+                || live.include(needed)
+                || self.is_current(&observed, needed).await?
+            {
                 return Ok((observed, decision));
             }
             live = live.with(needed);
+        }
+    }
+
+    /// Returns true if the API has the same versions of the objects that permit a decision.
+    async fn is_current(&self, observed: &Observed, live: LiveReads) -> Result<bool, ObjectError> {
+        let objects = self.view.objects.as_ref();
+        let is_same = async |resource: Resource, metadata: &ObjectMeta| {
+            let key = ObjectKey::new(&metadata.namespace, &metadata.name);
+            let object: Value = find(objects, resource, &key).await?.unwrap_or_default();
+            let version = &object["metadata"]["resourceVersion"];
+            Ok::<_, ObjectError>(*version == *metadata.resource_version)
+        };
+        if live.machine && !is_same(TINKERBELL_MACHINE, &observed.machine.metadata).await? {
+            return Ok(false);
+        }
+        match observed.cluster.as_ref().filter(|_| live.cluster) {
+            Some(cluster) => is_same(self.view.contract.cluster(), &cluster.metadata).await,
+            // Only the API reports a Cluster as missing.
+            None => Ok(true),
         }
     }
 

@@ -171,7 +171,10 @@ async fn an_old_copy_permits_no_release() {
     let (result, seen) = reconcile(&world, &copy).await;
     assert_eq!(
         (result, &*seen),
-        (Ok(()), &["get TinkerbellMachine", "get Cluster"].map(str::to_owned)[..])
+        (
+            Ok(()),
+            &["get TinkerbellMachine", "get TinkerbellMachine", "get Cluster"].map(str::to_owned)[..]
+        )
     );
     assert_eq!(world.host("nuc1"), before);
     assert!(world.box_api.names(api::bmc::JOB).is_empty());

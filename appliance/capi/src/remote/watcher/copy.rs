@@ -40,8 +40,8 @@ struct Newer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListNumber(u64);
 
-/// Returns the resource version as a number. Kubernetes has required since version 1.35 that
-/// clients can compare resource versions so; etcd has always numbered them.
+/// Returns the resource version as a number. Since Kubernetes 1.35 clients may compare those of one
+/// kind so (KEP-5504); etcd has always numbered its revisions.
 fn revision(object: &Value) -> Option<u64> {
     object.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()
 }
