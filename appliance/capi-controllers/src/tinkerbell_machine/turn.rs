@@ -5,7 +5,8 @@
 //! this domain. Of several boxes, a hash of the machine and the name of a box decides which one is
 //! the first, so that all boxes know the order without a request. The next box acts when the
 //! machine reports that the first has no Hardware, or after [`BOX_TIME`]: the first box may be
-//! switched off. Two boxes that act at once do no harm, because only one can register.
+//! switched off. A box without the domain acts, and so reports the lack of Hardware, only after
+//! [`DOMAIN_TIME`]. Two boxes that act at once do no harm, because only one can register.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,69 +23,58 @@ use hardware_choice::{choose, failure_domain};
 
 /// Time that each earlier box of the order has for a machine.
 pub const BOX_TIME: Duration = Duration::from_secs(10);
-/// Interval at which the boxes of a failure domain are read again.
-const DOMAINS_INTERVAL: Duration = Duration::from_secs(30);
+/// Time that the boxes of the failure domain have for a machine. A box without the domain can only
+/// report that it has no Hardware, which these boxes do earlier unless they are switched off.
+const DOMAIN_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of machines that wait for an earlier box: all that a watch can have.
 const WAITING_MAX: usize = 2_000;
 
-/// Time at which this box may act on a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// This box acts now.
-    Now,
-    /// Another box acts first; this box looks again after this time.
-    After(Duration),
-    /// The boxes of the failure domain act.
-    OfOtherBoxes,
-}
-
-/// Returns the time until this box may look at the machine again; `None` if it may act now.
+/// Returns the time until this box may act on the machine; `None` if it may act now.
 pub fn wait(observed: &Observed) -> Option<Duration> {
-    match turn(observed) {
-        Turn::Now => None,
-        Turn::After(wait) => Some(wait),
-        Turn::OfOtherBoxes => Some(DOMAINS_INTERVAL),
-    }
-}
-
-/// Returns the time at which this box may act.
-fn turn(observed: &Observed) -> Turn {
-    if !is_open(observed) || is_reported(observed) {
-        return Turn::Now;
-    }
-    if is_of_other_boxes(observed) {
-        return Turn::OfOtherBoxes;
-    }
-    let request = &observed.request;
-    if request.has_name() && choose(request, &observed.hosts).error.is_none() {
-        return Turn::Now;
-    }
-    let mut boxes = boxes(observed);
-    boxes.insert(request.box_name.clone());
-    let uid = observed.machine.metadata.uid.as_bytes();
-    let mut order: Vec<&String> = boxes.iter().collect();
-    order.sort_by_key(|name| hash(&[uid, name.as_bytes()]));
-    let place = order.iter().position(|name| **name == request.box_name).unwrap_or_default();
-    let due = BOX_TIME * u32::try_from(place).unwrap_or(u32::MAX);
-    match due.checked_sub(observed.waited) {
-        None | Some(Duration::ZERO) => Turn::Now,
-        Some(wait) => Turn::After(wait),
-    }
+    let is_first = !is_open(observed) || is_reported(observed) || has_named(observed);
+    let due = if is_first { Duration::ZERO } else { due(observed) };
+    due.checked_sub(observed.waited).filter(|wait| !wait.is_zero())
 }
 
 /// Returns true for a machine whose failure domain only other boxes have. Needs no Hardware. As
 /// soon as these boxes report that they have no Hardware, this box looks for its own, which may be
 /// newer than the list of the domains.
 pub fn is_of_other_boxes(observed: &Observed) -> bool {
+    let is_left = !observed.request.has_name() && is_outside(observed, &boxes(observed));
+    is_left && wait(observed).is_some()
+}
+
+/// Returns the time that earlier boxes have for the machine.
+fn due(observed: &Observed) -> Duration {
+    let own = &observed.request.box_name;
+    let mut boxes = boxes(observed);
+    let start = if is_outside(observed, &boxes) {
+        boxes = all_boxes(&domains(observed));
+        DOMAIN_TIME
+    } else {
+        Duration::ZERO
+    };
+    boxes.insert(own.clone());
+    let uid = observed.machine.metadata.uid.as_bytes();
+    let mut order: Vec<&String> = boxes.iter().collect();
+    order.sort_by_key(|name| hash(&[uid, name.as_bytes()]));
+    let place = order.iter().position(|name| *name == own).unwrap_or_default();
+    start + BOX_TIME * u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// Returns true if the request names a Hardware of this box.
+fn has_named(observed: &Observed) -> bool {
     let request = &observed.request;
-    let is_named = request.has_name() || request.failure_domain.is_empty();
-    if is_named || !is_open(observed) || is_reported(observed) {
-        return false;
-    }
+    request.has_name() && choose(request, &observed.hosts).error.is_none()
+}
+
+/// Returns true if the machine has a failure domain of `boxes` that this box does not have.
+fn is_outside(observed: &Observed, boxes: &BTreeSet<String>) -> bool {
+    let request = &observed.request;
     let has_domain =
         |host| failure_domain(host, &request.box_name) == request.failure_domain.as_str();
-    let boxes = of_domain(&domains(observed), &request.failure_domain);
-    !boxes.is_empty()
+    let listed = of_domain(&domains(observed), &request.failure_domain);
+    !listed.is_empty()
         && !boxes.contains(&request.box_name)
         && !observed.hosts.iter().any(has_domain)
 }
@@ -113,10 +103,11 @@ fn domains(observed: &Observed) -> BTreeMap<String, FailureDomain> {
 fn boxes(observed: &Observed) -> BTreeSet<String> {
     let domains = domains(observed);
     let of_requested = of_domain(&domains, &observed.request.failure_domain);
-    if !of_requested.is_empty() {
-        return of_requested;
-    }
-    domains.keys().flat_map(|name| of_domain(&domains, name)).collect()
+    if of_requested.is_empty() { all_boxes(&domains) } else { of_requested }
+}
+
+fn all_boxes(domains: &BTreeMap<String, FailureDomain>) -> BTreeSet<String> {
+    domains.keys().flat_map(|name| of_domain(domains, name)).collect()
 }
 
 fn of_domain(domains: &BTreeMap<String, FailureDomain>, name: &str) -> BTreeSet<String> {

@@ -5,7 +5,9 @@ use api::infrastructure::{FAILURE_DOMAIN, FailureDomain, FailureDomains, Tinkerb
 use api::meta::{Condition, ObjectKey};
 use api::tinkerbell::Hardware;
 
-use super::{BOX_TIME, BOXES, HARDWARE, Turn, WAITING_MAX, Waiting, turn};
+use super::{
+    BOX_TIME, BOXES, DOMAIN_TIME, HARDWARE, WAITING_MAX, Waiting, is_of_other_boxes, wait,
+};
 use crate::ClusterIdentity;
 use crate::tinkerbell_machine::decide::BOX;
 use crate::tinkerbell_machine::observe::Observed;
@@ -35,10 +37,9 @@ fn machine(name: &str, uid: &str, domains: &[(&str, &str)]) -> Observed {
 /// Returns the places of the boxes in the order for a machine.
 fn order(uid: &str) -> Vec<u64> {
     let domains = NAMES.map(|name| (name, name));
-    let place = |name: &&str| match turn(&machine(name, uid, &domains)) {
-        Turn::Now => 0,
-        Turn::After(wait) => wait.as_secs() / BOX_TIME.as_secs(),
-        Turn::OfOtherBoxes => panic!("no domain is requested"),
+    let place = |name: &&str| {
+        let wait = wait(&machine(name, uid, &domains));
+        wait.unwrap_or_default().as_secs() / BOX_TIME.as_secs()
     };
     NAMES.iter().map(place).collect()
 }
@@ -72,14 +73,14 @@ fn a_box_follows_a_dead_one_and_one_without_hardware() {
     let uid = "6a1c8a52-0000-4000-8000-000000000000";
     let last = NAMES[order(uid).iter().position(|place| *place == 2).unwrap()];
     let mut observed = machine(last, uid, &domains);
-    assert_eq!(turn(&observed), Turn::After(BOX_TIME * 2));
+    assert_eq!(wait(&observed), Some(BOX_TIME * 2));
     observed.waited = BOX_TIME * 2 - Duration::from_secs(1);
-    assert_eq!(turn(&observed), Turn::After(Duration::from_secs(1)));
+    assert_eq!(wait(&observed), Some(Duration::from_secs(1)));
     observed.waited = BOX_TIME * 2;
-    assert_eq!(turn(&observed), Turn::Now);
+    assert_eq!(wait(&observed), None);
     observed.waited = Duration::ZERO;
     report(&mut observed, "False");
-    assert_eq!(turn(&observed), Turn::Now);
+    assert_eq!(wait(&observed), None);
 }
 
 #[test]
@@ -90,23 +91,31 @@ fn the_boxes_of_a_failure_domain_act_alone() {
         observed.request.failure_domain = domain.to_owned();
         observed
     };
-    assert_eq!(turn(&request("box-a", "rack-1")), Turn::Now);
-    assert_eq!(turn(&request("box-b", "rack-1")), Turn::OfOtherBoxes);
-    assert_eq!(turn(&request("box-a", "rack-2")), Turn::OfOtherBoxes);
-    let of_rack_2 = ["box-b", "box-c"].map(|name| turn(&request(name, "rack-2")));
-    assert!(of_rack_2.contains(&Turn::Now) && of_rack_2.contains(&Turn::After(BOX_TIME)));
+    assert_eq!(wait(&request("box-a", "rack-1")), None);
+    for (name, domain) in [("box-b", "rack-1"), ("box-a", "rack-2")] {
+        let mut other = request(name, domain);
+        assert!(is_of_other_boxes(&other));
+        let wait_for_domain = wait(&other).unwrap();
+        assert!(wait_for_domain >= DOMAIN_TIME, "{wait_for_domain:?}");
+        // All boxes of the domain are switched off: one of the others reports it.
+        other.waited = wait_for_domain;
+        assert_eq!((wait(&other), is_of_other_boxes(&other)), (None, false));
+    }
+    let of_rack_2 = ["box-b", "box-c"].map(|name| wait(&request(name, "rack-2")));
+    assert!(of_rack_2.contains(&None) && of_rack_2.contains(&Some(BOX_TIME)));
     // A domain that no box has: one box reports it.
-    let of_none = NAMES.map(|name| turn(&request(name, "by-hand")));
-    assert_eq!(of_none.iter().filter(|turn| **turn == Turn::Now).count(), 1, "{of_none:?}");
+    let of_none = NAMES.map(|name| wait(&request(name, "by-hand")));
+    assert_eq!(of_none.iter().filter(|wait| wait.is_none()).count(), 1, "{of_none:?}");
     // Hardware of the domain that is not in the list yet.
     let mut observed = request("box-a", "rack-2");
     let mut host = Hardware::default();
     host.metadata.labels.insert(FAILURE_DOMAIN.to_owned(), "rack-2".to_owned());
     observed.hosts.push(host);
-    assert_ne!(turn(&observed), Turn::OfOtherBoxes);
+    assert!(!is_of_other_boxes(&observed));
+    assert!(wait(&observed).is_none_or(|wait| wait < DOMAIN_TIME));
     let mut observed = request("box-a", "rack-2");
     report(&mut observed, "False");
-    assert_eq!(turn(&observed), Turn::Now);
+    assert_eq!(wait(&observed), None);
 }
 
 #[test]
@@ -117,24 +126,24 @@ fn a_box_does_not_wait_for_others_with_its_own_machine() {
     let case = |change: &dyn Fn(&mut Observed)| {
         let mut observed = machine(last, uid, &domains);
         change(&mut observed);
-        turn(&observed)
+        wait(&observed)
     };
-    assert_ne!(case(&|_| ()), Turn::Now);
-    assert_eq!(case(&|it| it.management_cluster = None), Turn::Now);
-    assert_eq!(case(&|it| it.host = Some(Hardware::default())), Turn::Now);
-    assert_eq!(case(&|it| it.infrastructure = None), Turn::Now);
+    assert_ne!(case(&|_| ()), None);
+    assert_eq!(case(&|it| it.management_cluster = None), None);
+    assert_eq!(case(&|it| it.host = Some(Hardware::default())), None);
+    assert_eq!(case(&|it| it.infrastructure = None), None);
     let register = |it: &mut Observed| {
         it.machine.metadata.annotations.insert(BOX.to_owned(), it.box_id.clone());
     };
-    assert_eq!(case(&register), Turn::Now);
+    assert_eq!(case(&register), None);
     let named = |it: &mut Observed| {
         it.request.hardware_name = "nuc1".to_owned();
         let mut host = Hardware::default();
         host.metadata.name = "nuc1".to_owned();
         it.hosts.push(host);
     };
-    assert_eq!(case(&named), Turn::Now);
-    assert_ne!(case(&|it| it.request.hardware_name = "nuc1".to_owned()), Turn::Now);
+    assert_eq!(case(&named), None);
+    assert_ne!(case(&|it| it.request.hardware_name = "nuc1".to_owned()), None);
 }
 
 #[test]
