@@ -8,8 +8,9 @@ cd "$(dirname "$(readlink -f "$0")")"
 {
   kubectl/build.sh
   kubernetes/build.sh etcd kube-apiserver kube-controller-manager capt
-  cluster-api/build.sh core bootstrap control-plane \
-    core.yaml bootstrap.yaml control-plane.yaml tinkerbell.yaml
+  cluster-api/build.sh core bootstrap control-plane core-1.8 bootstrap-1.8 control-plane-1.8 \
+    core.yaml bootstrap.yaml control-plane.yaml tinkerbell.yaml \
+    core-1.8.yaml bootstrap-1.8.yaml control-plane-1.8.yaml
   age/build.sh age age-keygen age-plugin-batchpass
   clusterctl/build.sh 1.8 1.12 1.13 1.14
   for peer in browser containerd controllers docker fabric8 helm python registry tink-agent \

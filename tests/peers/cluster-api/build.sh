@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Build Cluster API's managers from their Go modules, and the manifests that a release of them and
 # of the Tinkerbell provider would carry, and print their paths, one a line:
-#   build.sh core core.yaml tinkerbell.yaml
+#   build.sh core core.yaml tinkerbell.yaml      the version of go.mod
+#   build.sh core-1.8 core-1.8.yaml              the version of 1.8.mod
 # The manifests are what `kubectl kustomize` makes of a module's config/default, as its makefile
 # does for a release.
 set -euo pipefail
@@ -10,37 +11,39 @@ source ../../cached.sh
 core=sigs.k8s.io/cluster-api
 capt=github.com/tinkerbell/cluster-api-provider-tinkerbell
 
-# Make $4 what `kubectl kustomize` makes of $3/config/default in module $2, pinned by the Go module
-# in $1.
+# Make $4 what `kubectl kustomize` makes of $3/config/default in module $2, pinned by the file $1.
 kustomize() (
   require_go "manifests of Cluster API"
   kubectl=$(../kubectl/build.sh 1.35)
-  cd "$1"
-  go mod download "$2"
-  source=$(go list -m -f '{{.Dir}}' "$2")
+  cd "$(dirname "$1")"
+  pins=$(basename "$1")
+  go mod download -modfile="$pins" "$2"
+  source=$(go list -modfile="$pins" -m -f '{{.Dir}}' "$2")
   "$kubectl" kustomize "$source$3/config/default" >"$4"
 )
 
 compile() {
   local version minor
   require_go "a manager of Cluster API"
-  version=$(go list -m -f '{{.Version}}' $core)
+  version=$(go list -modfile="$2" -m -f '{{.Version}}' $core)
   minor=${version#v1.}
-  CGO_ENABLED=0 go build -trimpath -o "$2" -ldflags "-s -w \
+  CGO_ENABLED=0 go build -modfile="$2" -trimpath -o "$3" -ldflags "-s -w \
     -X $core/version.gitVersion=$version -X $core/version.gitMajor=1 \
     -X $core/version.gitMinor=${minor%%.*} -X $core/version.gitTreeState=clean" "$1"
 }
 
-out=$(cat build.sh go.mod go.sum tools.go ../kubernetes/go.mod | cache_folder cluster-api)
 for one in "$@"; do
-  case $one in
-    core) how=(compile $core) ;;
-    bootstrap) how=(compile $core/bootstrap/kubeadm) ;;
-    control-plane) how=(compile $core/controlplane/kubeadm) ;;
-    core.yaml) how=(kustomize . $core "") ;;
-    bootstrap.yaml) how=(kustomize . $core /bootstrap/kubeadm) ;;
-    control-plane.yaml) how=(kustomize . $core /controlplane/kubeadm) ;;
-    tinkerbell.yaml) how=(kustomize ../kubernetes $capt "") ;;
+  pins=go.mod
+  [[ $one != *-1.8* ]] || pins=1.8.mod
+  out=$(cat build.sh $pins ${pins%.mod}.sum tools.go ../kubernetes/go.mod | cache_folder cluster-api)
+  case ${one/-1.8/} in
+    core) how=(compile $core $pins) ;;
+    bootstrap) how=(compile $core/bootstrap/kubeadm $pins) ;;
+    control-plane) how=(compile $core/controlplane/kubeadm $pins) ;;
+    core.yaml) how=(kustomize $pins $core "") ;;
+    bootstrap.yaml) how=(kustomize $pins $core /bootstrap/kubeadm) ;;
+    control-plane.yaml) how=(kustomize $pins $core /controlplane/kubeadm) ;;
+    tinkerbell.yaml) how=(kustomize ../kubernetes/go.mod $capt "") ;;
     *)
       echo "error: nothing named $one is pinned in tests/peers/cluster-api" >&2
       exit 64

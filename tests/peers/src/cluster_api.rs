@@ -22,6 +22,30 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// Timeout of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Release series of Cluster API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Series {
+    /// Version of `tests/peers/cluster-api/1.8.mod`, with contract v1beta1 only.
+    V1_8,
+    /// Version of `tests/peers/cluster-api/go.mod`, with contract v1beta2.
+    V1_13,
+}
+
+impl Series {
+    /// Name of a manager's program in `tests/peers/cluster-api`.
+    fn program(self, manager: &str) -> String {
+        match self {
+            Self::V1_8 => format!("{manager}-1.8"),
+            Self::V1_13 => manager.to_owned(),
+        }
+    }
+
+    /// Name of a manager's manifest in `tests/peers/cluster-api`.
+    pub fn manifest(self, manager: &str) -> String {
+        self.program(manager) + ".yaml"
+    }
+}
+
 /// Running managers of Cluster API, ended when dropped.
 pub struct Managers {
     _processes: Vec<Process>,
@@ -29,6 +53,8 @@ pub struct Managers {
 
 /// Managers of Cluster API for one cluster, before their manifests are installed.
 pub struct ManagerPlan {
+    /// Release series of the managers.
+    pub series: Series,
     managers: Vec<Manager>,
 }
 
@@ -44,9 +70,11 @@ impl ManagerPlan {
     ///
     /// # Errors
     /// A program cannot be built.
-    pub fn new(cluster: &Cluster) -> Result<Self> {
-        let names: Vec<String> =
-            MANAGERS.iter().flat_map(|name| [(*name).to_owned(), format!("{name}.yaml")]).collect();
+    pub fn new(cluster: &Cluster, series: Series) -> Result<Self> {
+        let names: Vec<String> = MANAGERS
+            .iter()
+            .flat_map(|name| [series.program(name), series.manifest(name)])
+            .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let files = built("cluster-api", &names)?;
         let authority = fs::read_to_string(cluster.folder().join("ca.crt"))
@@ -59,7 +87,7 @@ impl ManagerPlan {
             let list = WithWebhooks { ports, authority: &authority }.read(&files[1])?;
             managers.push(Manager { name, program: files[0].clone(), ports, list });
         }
-        Ok(Self { managers })
+        Ok(Self { series, managers })
     }
 
     /// Names of the managers (`core`, `bootstrap`, `control-plane`), each with a List of the

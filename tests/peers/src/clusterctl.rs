@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::cluster_api::Series;
 use crate::{Printed, Tinboxd, built, run};
 
 /// Name of the box in its certificate.
@@ -21,14 +22,6 @@ const PORT: u16 = 8443;
 pub const HOST: &str = "gitlab.box.test";
 /// Address of the control plane, for the variable `CONTROL_PLANE_VIP` of the cluster templates.
 pub const CONTROL_PLANE: &str = "10.77.0.9";
-/// Cluster API's core in the version of `tests/peers/cluster-api/go.mod`.
-pub const CORE: LocalProvider<'_> = LocalProvider {
-    name: "cluster-api",
-    kind: "CoreProvider",
-    label: "cluster-api",
-    version: "v1.13.5",
-    series: "major: 1, minor: 13, contract: v1beta2",
-};
 /// Definition of a kind. clusterctl does not install cert-manager if its kinds can be created.
 const CERT_MANAGER: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
@@ -199,10 +192,21 @@ impl LocalProvider<'_> {
     ///
     /// # Errors
     /// No manager has this name.
-    pub fn of_manager(manager: &str) -> Result<LocalProvider<'static>> {
-        let kubeadm = LocalProvider { name: "kubeadm", ..CORE };
+    pub fn of_manager(series: Series, manager: &str) -> Result<LocalProvider<'static>> {
+        let (version, series) = match series {
+            Series::V1_8 => ("v1.8.12", "major: 1, minor: 8, contract: v1beta1"),
+            Series::V1_13 => ("v1.13.5", "major: 1, minor: 13, contract: v1beta2"),
+        };
+        let core = LocalProvider {
+            name: "cluster-api",
+            kind: "CoreProvider",
+            label: "cluster-api",
+            version,
+            series,
+        };
+        let kubeadm = LocalProvider { name: "kubeadm", ..core };
         match manager {
-            "core" => Ok(CORE),
+            "core" => Ok(core),
             "bootstrap" => Ok(LocalProvider {
                 kind: "BootstrapProvider",
                 label: "bootstrap-kubeadm",

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use peers::cluster_api::Series;
 use peers::clusterctl::{self, CONTROL_PLANE, LocalProvider, NAME, Workstation};
 use qemu::{Action, Mark, NucConfig, Origin, RackConfig};
 use serde_json::{Value, json};
@@ -297,7 +298,8 @@ fn init(
     let repository = workstation.folder().join("repository");
     let mut providers = Vec::new();
     for (name, list) in management.manifests()? {
-        providers.push(LocalProvider::of_manager(name)?.write_list(&repository, &list)?);
+        providers
+            .push(LocalProvider::of_manager(Series::V1_13, name)?.write_list(&repository, &list)?);
     }
     let config = workstation.config("clusterctl", &[&providers.concat(), &provider])?;
     let arguments = ["init", "--infrastructure", "tinbox", "--config", &config];

@@ -2,24 +2,25 @@
 //! management cluster and back, and deleted; the provider is upgraded and removed. Only the
 //! installation and the deletion have an effect on the machines.
 //!
-//! The steps share one environment, whose programs take half a minute to start.
+//! Versions 1.12 to 1.14 share one Cluster API. Version 1.8 knows only contract v1beta1 and refuses
+//! that Cluster API, so it has one of its own series. The steps share one environment, whose
+//! programs take half a minute to start.
 
 pub mod world;
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
+use peers::cluster_api::Series;
 use serde_json::{Value, json};
-use world::{Side, World};
+use world::{Side, VERSION, World};
 
-use crate::cluster_nodes::management::{condition, good};
+use crate::cluster_nodes::management::{condition, good, is_available};
 use crate::cluster_nodes::manifest::{self, CLUSTER, CONTROL_PLANE, WORKERS};
 use crate::cluster_nodes::site::endpoint;
 use crate::cluster_nodes::{BEFORE, delete, names};
 use crate::clusterctl::FLAVORS;
+use crate::clusterctl::transcript::Transcript;
 
-/// Version of the box's release after the update of the box.
-const NEXT: &str = "v0.1.1";
 const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
 const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
 /// Resources of a cluster that `clusterctl move` moves.
@@ -39,51 +40,116 @@ const MOVED: [&str; 11] = [
 
 #[test]
 fn clusterctl_moves_a_cluster_and_upgrades_the_provider() {
-    let mut world = World::start();
+    walk(Series::V1_13, &["1.12", "1.13", VERSION]);
+}
+
+#[test]
+fn the_oldest_clusterctl_moves_a_cluster_of_its_own_series() {
+    walk(Series::V1_8, &["1.8"]);
+}
+
+/// Runs all steps, the repeatable ones with each version of clusterctl.
+fn walk(series: Series, versions: &[&'static str]) {
+    let mut world = World::start(series, versions[0]);
     let (first, second) = (world.add_side("first"), world.add_side("second"));
-    generate(&world, &first);
+    let mut transcripts: Vec<Transcript> = versions
+        .iter()
+        .map(|version| {
+            world.version = version;
+            generate(&world, &first)
+        })
+        .collect();
     world.add_machine("a1", CONTROL_PLANE);
     world.add_machine("a2", WORKERS);
     create(&world, &first);
-    golden::check("clusterctl-describe.txt", &describe(&world, &first));
     let before = machines(&world);
-    move_cluster(&world, &first, &second);
-    assert_eq!(machines(&world), before);
-    move_cluster(&world, &second, &first);
-    assert_eq!(machines(&world), before);
-    upgrade(&world, &first);
-    assert_eq!(machines(&world), before);
+    if series == Series::V1_13 {
+        check_oldest(&mut world, &first);
+    }
+    // All versions describe one state: a move changes the order of the conditions.
+    for (version, transcript) in versions.iter().zip(&mut transcripts) {
+        world.version = version;
+        run(&world, &first, transcript, &["describe", "cluster", CLUSTER]);
+    }
+    for (version, transcript) in versions.iter().zip(&mut transcripts) {
+        world.version = version;
+        for (from, to) in [(&first, &second), (&second, &first)] {
+            move_cluster(&world, from, to, transcript);
+            assert_eq!(machines(&world), before, "{version}");
+        }
+    }
+    for (at, (version, transcript)) in versions.iter().zip(&mut transcripts).enumerate() {
+        world.version = version;
+        upgrade(&world, &first, &format!("v0.1.{}", at + 1), transcript);
+        assert_eq!(machines(&world), before, "{version}");
+    }
     remove_provider(&world, &second);
     assert_eq!(machines(&world), before);
     delete(&world.hosts, &first.management, 1);
     assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![false, false]));
+    for (version, transcript) in versions.iter().zip(&transcripts) {
+        transcript.check(&format!("clusterctl-{version}.txt"));
+    }
+}
+
+/// Runs clusterctl, and records what it prints.
+fn run(world: &World, side: &Side, transcript: &mut Transcript, arguments: &[&str]) -> String {
+    let printed = world.run_clusterctl(side, &side.config, arguments);
+    transcript.add(arguments, &printed);
+    printed.out
+}
+
+/// Checks that version 1.8 generates clusters for a Cluster API of contract v1beta2, and refuses
+/// all else without an effect.
+fn check_oldest(world: &mut World, side: &Side) {
+    world.version = "1.8";
+    generate(world, side);
+    let target = side.management.kubeconfig().display().to_string();
+    for arguments in [
+        &["describe", "cluster", CLUSTER][..],
+        &["move", "--to-kubeconfig", &target],
+        &["upgrade", "plan"],
+        &["upgrade", "apply", "--infrastructure", "tinbox:v0.1.1"],
+        &["init", "--infrastructure", "tinbox"],
+    ] {
+        let printed = world.run_clusterctl(side, &side.config, arguments);
+        let why = "v1beta1";
+        assert!(!printed.success && printed.err.contains(why), "{arguments:?}: {printed:?}");
+    }
 }
 
 /// Checks the output of each flavor by a dry run. The API server calls Cluster API's webhooks.
-fn generate(world: &World, side: &Side) {
+fn generate(world: &World, side: &Side) -> Transcript {
+    let mut transcript = Transcript::default();
     for flavor in FLAVORS {
         let flavor: &[&str] = if flavor.is_empty() { &[] } else { &["--flavor", flavor] };
         let generate = ["generate", "cluster", "demo", "--kubernetes-version", BEFORE];
         let generate = [&generate, flavor].concat();
         let listed = [&generate[..], &["--list-variables"]].concat();
-        let variables = world.clusterctl(side, &listed);
+        let variables = run(world, side, &mut transcript, &listed);
         let vip = "CONTROL_PLANE_VIP";
         assert_eq!(variables.contains(vip), flavor != ["--flavor", "workers-only"], "{variables}");
         let yaml = world.clusterctl(side, &generate);
-        let run = ["apply", "--dry-run=server", "-f", "-"];
-        let printed = good(&side.management.kubectl, &run, &yaml);
+        let apply = ["apply", "--dry-run=server", "-f", "-"];
+        let printed = good(&side.management.kubectl, &apply, &yaml);
         let objects = yaml.matches("\nkind: ").count();
         assert_eq!(printed.matches("created (server dry run)").count(), objects, "{printed}");
     }
+    transcript
 }
 
 fn create(world: &World, side: &Side) {
     let management = &side.management;
     let templates = [CONTROL_PLANE, WORKERS].map(|usage| world.hosts.template(usage, BEFORE));
-    management.apply(&templates);
-    management.apply(&manifest::cluster(endpoint()));
-    management.apply(&[manifest::control_plane(1, BEFORE)]);
-    management.apply(&manifest::workers(1, BEFORE));
+    let control_plane = manifest::control_plane(1, BEFORE);
+    let workers = manifest::workers(1, BEFORE);
+    let all = templates.into_iter().chain(manifest::cluster(endpoint()));
+    let all = all.chain([control_plane]).chain(workers);
+    let all: Vec<Value> = match world.series {
+        Series::V1_8 => all.map(manifest::v1beta1).collect(),
+        Series::V1_13 => all.collect(),
+    };
+    management.apply(&all);
     wait_running(world, side);
     assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![true, true]));
 }
@@ -96,7 +162,7 @@ pub fn wait_running(world: &World, side: &Side) {
     }
     management.wait("the available cluster", || {
         let all = management.list("clusters,kcp,md");
-        all.iter().all(|it| condition(it, "Available").0 == "True")
+        all.iter().all(is_available)
     });
     let ids = management.list("tinkerbellmachines");
     let ids: BTreeSet<&str> = ids
@@ -113,22 +179,6 @@ pub fn wait_running(world: &World, side: &Side) {
             assert_eq!(object["metadata"]["labels"][CLUSTER_UID], *uid, "{object}");
         }
     }
-}
-
-/// Returns the tree of the cluster without ages, random suffixes and the width of columns.
-fn describe(world: &World, side: &Side) -> String {
-    let mut text = world.clusterctl(side, &["describe", "cluster", CLUSTER]);
-    for (pattern, by) in [
-        (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
-        (r"\b(\d+[smhd])+\b", "AGE"),
-        (r"(?m) +$", ""),
-        // The rest of a message that has more than one line.
-        (r"(?m)^ {6,}", "      "),
-        (r"([^ \n]) {2,}", "$1  "),
-    ] {
-        text = Regex::new(pattern).unwrap().replace_all(&text, by).into_owned();
-    }
-    text
 }
 
 /// Returns the state of the machines that changes only by an installation or a deletion. The
@@ -157,26 +207,27 @@ pub fn machines(world: &World) -> Value {
     })
 }
 
-fn move_cluster(world: &World, from: &Side, to: &Side) {
+fn move_cluster(world: &World, from: &Side, to: &Side, transcript: &mut Transcript) {
     let target = to.management.kubeconfig().display().to_string();
-    world.clusterctl(from, &["move", "--to-kubeconfig", &target]);
+    run(world, from, transcript, &["move", "--to-kubeconfig", &target]);
     for resource in MOVED {
         assert_eq!(names(&from.management.list(resource)), BTreeSet::new(), "{resource}");
     }
     wait_running(world, to);
 }
 
-fn upgrade(world: &World, side: &Side) {
-    let config = world.write_release(side, NEXT);
-    let plan = world.clusterctl_with(side, &config, &["upgrade", "plan"]);
-    let row = plan.lines().find(|line| line.starts_with("infrastructure-tinbox"));
-    assert!(row.is_some_and(|it| it.contains("v0.1.0") && it.contains(NEXT)), "{plan}");
-    let target = format!("tinbox:{NEXT}");
+/// Upgrades the provider to the version that the box's release has after an update of the box.
+fn upgrade(world: &World, side: &Side, version: &str, transcript: &mut Transcript) {
+    let config = world.write_release(side, version);
+    let target = format!("tinbox:{version}");
     let apply = ["upgrade", "apply", "--infrastructure", &target];
-    world.clusterctl_with(side, &config, &apply);
+    for arguments in [&["upgrade", "plan"][..], &apply] {
+        let printed = world.run_clusterctl(side, &config, arguments);
+        transcript.add(arguments, &printed);
+    }
     let get = ["get", "providers.clusterctl.cluster.x-k8s.io", "-A"];
     let providers = good(&side.management.kubectl, &get, "");
-    assert!(providers.contains(NEXT), "{providers}");
+    assert!(providers.contains(version), "{providers}");
     // The box writes the status again: it still has its rights and its watches.
     let patch = r#"[{ "op": "remove", "path": "/status" }]"#;
     for machine in names(&side.management.list("tinkerbellmachines")) {

@@ -7,10 +7,11 @@ mod stock;
 
 use std::thread;
 
+use peers::cluster_api::Series;
 use serde_json::{Value, json};
 use stock::StockProvider;
 
-use crate::cluster_moves::world::{Side, World};
+use crate::cluster_moves::world::{Side, VERSION, World};
 use crate::cluster_moves::{machines, wait_running};
 use crate::cluster_nodes::delete;
 use crate::cluster_nodes::management::good;
@@ -26,7 +27,7 @@ const OLD_FINALIZER: &str = "tinkerbellmachine.infrastructure.cluster.x-k8s.io";
 
 #[test]
 fn clusterctl_takes_over_from_the_stock_provider() {
-    let mut world = World::start();
+    let mut world = World::start(Series::V1_13, VERSION);
     let side = world.add_unpaired("fleet", |cluster, own| stock::init(&world, cluster, own));
     let mut capt = StockProvider::start(&side);
     for (name, usage) in [("a1", CONTROL_PLANE), ("a2", WORKERS)] {

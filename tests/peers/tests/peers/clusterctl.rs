@@ -1,13 +1,17 @@
 //! Stock clusterctl, pointed at the box by one URL: the provider is installed into a management
 //! cluster and removed again.
 
+pub mod transcript;
+
 use std::fs;
 use std::path::Path;
 
+use peers::cluster_api::Series;
 use peers::clusterctl::{
-    CORE, HOST, NAME, SECTIONS, Workstation, cert_manager, program as clusterctl,
+    HOST, LocalProvider, NAME, SECTIONS, Workstation, cert_manager, program as clusterctl,
 };
-use peers::{Cluster, ClusterConfig, Tinboxd, printed};
+use peers::{Cluster, ClusterConfig, Kubectl, Tinboxd, built};
+use transcript::Transcript;
 
 use crate::claim::program;
 
@@ -87,11 +91,11 @@ fn a_workstation_without_the_name_of_the_box_copies_the_release() {
 
 /// Writes Cluster API's own components to a local repository. Returns the configuration file with
 /// the core and the providers `more`.
-fn local_core(workstation: &Workstation, more: &str) -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster-api/build.sh");
-    let components = printed(&script, &["core.yaml"]).unwrap().remove(0);
+fn local_core(workstation: &Workstation, series: Series, more: &str) -> String {
+    let components = built("cluster-api", &[&series.manifest("core")]).unwrap().remove(0);
     let components = fs::read_to_string(components).unwrap();
-    let core = CORE.write(&workstation.folder().join("core"), &components).unwrap();
+    let core = LocalProvider::of_manager(series, "core").unwrap();
+    let core = core.write(&workstation.folder().join("core"), &components).unwrap();
     workstation.config("core", &[&core, more]).unwrap()
 }
 
@@ -99,22 +103,46 @@ fn local_core(workstation: &Workstation, more: &str) -> String {
 fn a_management_cluster_gets_the_provider_and_gives_it_back() {
     let tinboxd = Tinboxd::start_named(NAME, SECTIONS).unwrap();
     let workstation = Workstation::of(&tinboxd).unwrap();
+    let provider = workstation.provider().unwrap();
     let cluster =
         Cluster::start(&ClusterConfig { controllers: true, ..ClusterConfig::default() }).unwrap();
     let kubectl = cluster.kubectl().unwrap();
     assert!(kubectl.run(&["apply", "-f", "-"], &cert_manager()).unwrap().success);
-    let (program, kubeconfig) = (clusterctl("1.13").unwrap(), cluster.kubeconfig());
-    let run =
-        |arguments: &[&str]| workstation.good(&program, arguments, Some(&kubeconfig)).unwrap();
+    for version in VERSIONS {
+        // Version 1.8 refuses a core with contract v1beta2.
+        let series = if version == "1.8" { Series::V1_8 } else { Series::V1_13 };
+        let config = local_core(&workstation, series, &provider);
+        let (program, kubeconfig) = (clusterctl(version).unwrap(), cluster.kubeconfig());
+        let mut transcript = Transcript::default();
+        let mut run = |arguments: &[&str]| {
+            let all = [arguments, &["--config", &config]].concat();
+            let printed = workstation.run(&program, &all, Some(&kubeconfig)).unwrap();
+            transcript.add(arguments, &printed);
+        };
+        run(&[
+            "init",
+            "--core=cluster-api",
+            "--bootstrap=-",
+            "--control-plane=-",
+            "--infrastructure=tinbox",
+        ]);
+        check_installed(&kubectl);
+        run(&["upgrade", "plan"]);
+        run(&["delete", "--infrastructure=tinbox", "--include-crd", "--include-namespace"]);
+        check_removed(&kubectl);
+        run(&["delete", "--core=cluster-api", "--include-crd", "--include-namespace"]);
+        let wait = ["wait", "namespace/capi-system", "--for=delete", "--timeout=120s"];
+        assert!(kubectl.run(&wait, "").unwrap().success);
+        transcript.check(&format!("clusterctl-init-{version}.txt"));
+    }
+}
 
-    let config = local_core(&workstation, &workstation.provider().unwrap());
-    let none = ["--bootstrap", "-", "--control-plane", "-", "--config", &config];
-    let init = ["init", "--core", "cluster-api", "--infrastructure", "tinbox"];
-    let said = run(&[&init[..], &none].concat());
-    assert!(said.contains("infrastructure-tinbox"), "{said}");
+fn get(kubectl: &Kubectl, what: &[&str]) -> String {
+    kubectl.run(&[&["get"], what].concat(), "").unwrap().out
+}
 
-    let get = |what: &[&str]| kubectl.run(&[&["get"], what].concat(), "").unwrap().out;
-    let providers = get(&["providers.clusterctl.cluster.x-k8s.io", "-A"]);
+fn check_installed(kubectl: &Kubectl) {
+    let providers = get(kubectl, &["providers.clusterctl.cluster.x-k8s.io", "-A"]);
     assert!(providers.contains("infrastructure-tinbox"), "{providers}");
     let wait = [
         "wait",
@@ -123,16 +151,17 @@ fn a_management_cluster_gets_the_provider_and_gives_it_back() {
         "--timeout=60s",
     ];
     assert!(kubectl.run(&wait, "").unwrap().success);
-    let pods =
-        get(&["deployments,validatingwebhookconfigurations", "-n", "tinbox-system", "-o", "name"]);
-    assert!(!pods.contains("tinbox"), "{pods}");
+    let kinds = "deployments,mutatingwebhookconfigurations,validatingwebhookconfigurations,\
+        issuers,certificates";
+    let found = get(kubectl, &[kinds, "-n", "tinbox-system", "-o", "name"]);
+    assert!(!found.contains("tinbox"), "{found}");
+}
 
-    let delete = ["delete", "--infrastructure", "tinbox", "--include-crd", "--include-namespace"];
-    run(&[&delete[..], &["--config", &config]].concat());
+fn check_removed(kubectl: &Kubectl) {
     let wait = ["wait", "namespace/tinbox-system", "--for=delete", "--timeout=120s"];
     let gone = kubectl.run(&wait, "").unwrap();
     assert!(gone.success, "{gone:?}");
-    let left = get(&["crd,clusterroles,clusterrolebindings,namespaces", "-o", "name"]);
+    let left = get(kubectl, &["crd,clusterroles,clusterrolebindings,namespaces", "-o", "name"]);
     let of_ours = |line: &&str| line.contains("tinbox") || line.contains("tinkerbell");
     assert_eq!(left.lines().filter(of_ours).collect::<Vec<_>>(), Vec::<&str>::new());
 }

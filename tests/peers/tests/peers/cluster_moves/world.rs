@@ -1,12 +1,12 @@
 //! A box with machines that have BMCs, and two management clusters that `clusterctl` prepared.
 
 use api::management_cluster::ManagementCluster;
-use peers::Cluster;
 use peers::bmc_sim::{BmcSim, Config};
-use peers::cluster_api::ManagerPlan;
+use peers::cluster_api::{ManagerPlan, Series};
 use peers::clusterctl::{
     LocalProvider, NAME, SECTIONS, Workstation, cert_manager, program as clusterctl,
 };
+use peers::{Cluster, Printed};
 use serde_json::{Value, json};
 
 use crate::agents::rack::Rack;
@@ -31,15 +31,20 @@ pub struct Side {
 pub struct World {
     pub hosts: Hosts,
     pub workstation: Workstation,
+    /// Version of the clusterctl that runs the next commands.
+    pub version: &'static str,
+    /// Release series of Cluster API in the management clusters.
+    pub series: Series,
     bmcs: Vec<BmcSim>,
 }
 
 impl World {
-    /// Starts the box with its pages, from which clusterctl reads, and without machines.
-    pub fn start() -> Self {
+    /// Starts the box with its pages, from which clusterctl reads, and without machines. The
+    /// management clusters have this series of Cluster API.
+    pub fn start(series: Series, version: &'static str) -> Self {
         let rack = Rack::start_named(NAME, SECTIONS);
         let workstation = Workstation::of(&rack.tinboxd).unwrap();
-        Self { hosts: Hosts::start(rack), workstation, bmcs: Vec::new() }
+        Self { hosts: Hosts::start(rack), workstation, version, series, bmcs: Vec::new() }
     }
 
     /// Starts a management cluster with the box's provider, and pairs the box with the cluster.
@@ -62,7 +67,7 @@ impl World {
         init: impl FnOnce(&Cluster, &str) -> String,
     ) -> Side {
         let (mut own, mut config) = (String::new(), String::new());
-        let management = Management::start(self.hosts.log(), |cluster, plan| {
+        let management = Management::start(self.hosts.log(), self.series, |cluster, plan| {
             own = self.write_providers(name, plan);
             let kubectl = cluster.kubectl().unwrap();
             good(&kubectl, &["apply", "-f", "-"], &cert_manager());
@@ -76,7 +81,8 @@ impl World {
     fn write_providers(&self, name: &str, plan: &ManagerPlan) -> String {
         let repository = self.workstation.folder().join(format!("repository-{name}"));
         let lines = plan.manifests().map(|(manager, list)| {
-            LocalProvider::of_manager(manager).unwrap().write_list(&repository, list).unwrap()
+            let provider = LocalProvider::of_manager(plan.series, manager).unwrap();
+            provider.write_list(&repository, list).unwrap()
         });
         lines.collect()
     }
@@ -84,7 +90,7 @@ impl World {
     fn init(&self, cluster: &Cluster, config: &str) {
         let init = ["init", "--infrastructure", "tinbox", "--config", config];
         let kubeconfig = cluster.kubeconfig();
-        let program = clusterctl(VERSION).unwrap();
+        let program = clusterctl(self.version).unwrap();
         let printed = self.workstation.good(&program, &init, Some(&kubeconfig)).unwrap();
         assert!(printed.contains("infrastructure-tinbox"), "{printed}");
     }
@@ -96,12 +102,17 @@ impl World {
 
     /// Runs clusterctl with another configuration.
     pub fn clusterctl_with(&self, side: &Side, config: &str, arguments: &[&str]) -> String {
-        let arguments = [arguments, &["--config", config]].concat();
-        let kubeconfig = side.management.kubeconfig();
-        let program = clusterctl(VERSION).unwrap();
-        let printed = self.workstation.run(&program, &arguments, Some(&kubeconfig)).unwrap();
+        let printed = self.run_clusterctl(side, config, arguments);
         assert!(printed.success, "{arguments:?}: {printed:?}");
         printed.out
+    }
+
+    /// Runs clusterctl with another configuration, and returns all that it printed.
+    pub fn run_clusterctl(&self, side: &Side, config: &str, arguments: &[&str]) -> Printed {
+        let arguments = [arguments, &["--config", config]].concat();
+        let kubeconfig = side.management.kubeconfig();
+        let program = clusterctl(self.version).unwrap();
+        self.workstation.run(&program, &arguments, Some(&kubeconfig)).unwrap()
     }
 
     /// Writes another version of the box's release, as a copied release is laid out. Returns the

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use peers::cluster_api::{ManagerPlan, Managers};
+use peers::cluster_api::{ManagerPlan, Managers, Series};
 use peers::{Cluster, ClusterConfig, Kubectl, poll};
 use serde_json::{Value, json};
 
@@ -32,11 +32,15 @@ pub fn good(kubectl: &Kubectl, arguments: &[&str], input: &str) -> String {
 }
 
 impl Management {
-    /// Starts the cluster. `install` installs Cluster API and the provider. `log` is the log of the
-    /// kubelets in memory.
-    pub fn start(log: PathBuf, install: impl FnOnce(&Cluster, &ManagerPlan)) -> Self {
+    /// Starts the cluster with this series of Cluster API. `install` installs Cluster API and the
+    /// provider. `log` is the log of the kubelets in memory.
+    pub fn start(
+        log: PathBuf,
+        series: Series,
+        install: impl FnOnce(&Cluster, &ManagerPlan),
+    ) -> Self {
         let mut cluster = Cluster::start(&ClusterConfig::default()).unwrap();
-        let plan = ManagerPlan::new(&cluster).unwrap();
+        let plan = ManagerPlan::new(&cluster, series).unwrap();
         install(&cluster, &plan);
         let managers = plan.start(&cluster).unwrap();
         cluster.start_controllers().unwrap();
@@ -147,7 +151,14 @@ pub fn runs(machine: &Value, version: &str) -> bool {
     status["phase"] == "Running"
         && status["nodeRef"]["name"].is_string()
         && status["nodeInfo"]["kubeletVersion"] == version
-        && condition(machine, "Available").0 == "True"
+        && is_available(machine)
+}
+
+/// Returns true if an object of Cluster API's own kinds is available. Objects of v1beta1 have
+/// another condition for it.
+pub fn is_available(object: &Value) -> bool {
+    let is_older = object["apiVersion"].as_str().unwrap().ends_with("/v1beta1");
+    condition(object, if is_older { "Ready" } else { "Available" }).0 == "True"
 }
 
 /// Returns status, reason and message of a condition.

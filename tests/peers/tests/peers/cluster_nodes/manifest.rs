@@ -140,3 +140,33 @@ pub fn workers(replicas: u32, version: &str) -> [Value; 3] {
         }),
     ]
 }
+
+/// Returns an object of v1beta2 in the older version v1beta1 of Cluster API's own kinds.
+pub fn v1beta1(mut object: Value) -> Value {
+    if let Value::String(version) = &mut object["apiVersion"] {
+        *version = version.replace("v1beta2", "v1beta1");
+    }
+    if let Some(template) = object.pointer_mut("/spec/machineTemplate") {
+        let spec = template["spec"].take();
+        *template = spec;
+    }
+    convert(&mut object);
+    object
+}
+
+/// Converts the references and the arguments of the kubelet.
+fn convert(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        if let Some(group) = fields.remove("apiGroup") {
+            let group = group.as_str().unwrap();
+            fields.insert("apiVersion".to_owned(), json!(format!("{group}/v1beta1")));
+        }
+        if let Some(arguments) = fields.get_mut("kubeletExtraArgs") {
+            let all = arguments.as_array().unwrap();
+            let text = |it: &Value, field: &str| it[field].as_str().unwrap().to_owned();
+            let pairs = all.iter().map(|it| (text(it, "name"), json!(text(it, "value"))));
+            *arguments = Value::Object(pairs.collect());
+        }
+        fields.values_mut().for_each(convert);
+    }
+}

@@ -2,6 +2,7 @@
 //! box.
 
 use capi::Repository;
+use peers::cluster_api::Series;
 use peers::loopback_port;
 use serde_json::Value;
 
@@ -21,7 +22,7 @@ impl Site {
     /// Starts all programs, and pairs the box.
     pub fn start() -> Self {
         let hosts = Hosts::start(Rack::start());
-        let management = Management::start(hosts.log(), |cluster, plan| {
+        let management = Management::start(hosts.log(), Series::V1_13, |cluster, plan| {
             let kubectl = cluster.kubectl().unwrap();
             let apply = |text: &str| {
                 good(&kubectl, &["apply", "--server-side", "-f", "-"], text);
