@@ -1,6 +1,8 @@
 //! The four manifests of the founding guide on the box's own API: in every order, and with a stock
 //! agent that runs the Workflow.
 
+mod paired;
+
 use std::collections::BTreeMap;
 
 use peers::poll;
@@ -20,30 +22,39 @@ const KINDS: [(&str, &str); 4] = [
 ];
 const MACHINE: &str = "nuc-control-plane-1";
 
-/// Returns the Hardware of a NUC, whose annotation names the Template to run. `labels` name the
-/// model, else the report of an agent does. A real agent replaces the report by its own.
-fn hardware(labels: &Value) -> Value {
+/// Returns the Hardware of the NUC with this number from 1, whose annotation names the Template to
+/// run. `labels` name the model, else the report of an agent does. A real agent replaces the report
+/// by its own.
+fn hardware(number: usize, labels: &Value) -> Value {
+    let name = format!("nuc{number}");
     let facts = json!({ "product": { "vendor": "Intel(R) Client Systems", "name": "NUC8i5BEH" } });
     json!({
         "apiVersion": "tinkerbell.org/v1alpha1",
         "kind": "Hardware",
-        "metadata": { "name": "nuc1", "labels": labels, "annotations": {
+        "metadata": { "name": name, "labels": labels, "annotations": {
             "tinkerbell.org/agent-attributes": facts.to_string(),
             "hardware.tinkerbell.org/capt-template-override": "record",
         } },
         "spec": {
-            "agentID": "nuc1",
+            "agentID": name,
             "disks": [{ "device": "/dev/nvme0n1" }],
-            "interfaces": [{ "dhcp": { "mac": "52:54:00:88:00:09", "hostname": "nuc1",
-                "ip": { "address": "192.168.1.21" } } }],
+            "interfaces": [{ "dhcp": {
+                "mac": format!("52:54:00:88:01:{number:02x}"), "hostname": name,
+                "ip": { "address": format!("192.168.1.{}", 20 + number) },
+            } }],
         },
     })
 }
 
 /// Returns a rack with a NUC, and with the Secret and the OSImage that the guide names.
 fn rack(labels: &Value) -> Rack {
+    rack_with(labels, 1)
+}
+
+/// Returns a rack as [`rack`] does, with this many NUCs.
+fn rack_with(labels: &Value, count: usize) -> Rack {
     let rack = Rack::start();
-    rack.apply_object(&hardware(labels));
+    (1..=count).for_each(|number| rack.apply_object(&hardware(number, labels)));
     let task = json!({ "name": "record", "worker": "{{.device_1}}", "actions": [act(&rack, "a")] });
     let text = json!({ "version": "0.1", "name": "record", "global_timeout": 600,
         "tasks": [task] });

@@ -52,20 +52,13 @@ impl Hosts {
 
     /// Pairs the box with a management cluster under this name.
     pub fn pair(&self, name: &str, management: &Management) {
-        let printed = self.tinbox(&["pair", name], management);
-        assert!(printed.contains("the box is connected"), "{printed}");
+        pair(&self.rack, name, management);
     }
 
     /// Runs `tinbox capi` with the rights of the administrators of both sides, and returns its
     /// output.
     pub fn tinbox(&self, arguments: &[&str], management: &Management) -> String {
-        let mut tinbox = Command::new(program("tinbox"));
-        tinbox.env_clear().arg("--kubeconfig").arg(self.rack.tinboxd.kubeconfig());
-        tinbox.arg("capi").args(arguments);
-        tinbox.arg("--management-kubeconfig").arg(management.flat_kubeconfig());
-        let printed = run(tinbox, "").unwrap();
-        assert!(printed.success, "{arguments:?}: {printed:?}");
-        printed.out + &printed.err
+        tinbox(&self.rack, arguments, management)
     }
 
     /// Adds Hardware without a BMC, whose stock agent runs.
@@ -102,6 +95,22 @@ impl Hosts {
     pub fn list(&self, resource: &str) -> Vec<Value> {
         items(&good(&self.rack.kubectl, &["get", resource, "-o", "json"], ""))
     }
+}
+
+/// Pairs the box of a rack with a management cluster under this name.
+pub fn pair(rack: &Rack, name: &str, management: &Management) {
+    let printed = tinbox(rack, &["pair", name], management);
+    assert!(printed.contains("the box is connected"), "{printed}");
+}
+
+fn tinbox(rack: &Rack, arguments: &[&str], management: &Management) -> String {
+    let mut tinbox = Command::new(program("tinbox"));
+    tinbox.env_clear().arg("--kubeconfig").arg(rack.tinboxd.kubeconfig());
+    tinbox.arg("capi").args(arguments);
+    tinbox.arg("--management-kubeconfig").arg(management.flat_kubeconfig());
+    let printed = run(tinbox, "").unwrap();
+    assert!(printed.success, "{arguments:?}: {printed:?}");
+    printed.out + &printed.err
 }
 
 /// Returns the address of the machine with this number in network 1 or 2.

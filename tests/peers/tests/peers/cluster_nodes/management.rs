@@ -53,6 +53,11 @@ impl Management {
         self.cluster.kubeconfig()
     }
 
+    /// Kills the API server, calls `meanwhile`, and starts the API server again.
+    pub fn without_api(&mut self, meanwhile: impl FnOnce()) {
+        self.cluster.restart_apiserver(meanwhile).unwrap();
+    }
+
     /// Writes a kubeconfig with embedded certificates, as the box needs it, and returns the path.
     pub fn flat_kubeconfig(&self) -> PathBuf {
         let view = ["config", "view", "--raw", "--minify", "--flatten"];
@@ -70,6 +75,11 @@ impl Management {
     /// Returns the objects of a resource, or of several with commas between them.
     pub fn list(&self, resource: &str) -> Vec<Value> {
         items(&good(&self.kubectl, &["get", resource, "-o", "json"], ""))
+    }
+
+    /// Returns the objects of a resource in all namespaces.
+    pub fn list_all(&self, resource: &str) -> Vec<Value> {
+        items(&good(&self.kubectl, &["get", resource, "-A", "-o", "json"], ""))
     }
 
     /// Returns the Nodes of the workload cluster, by the kubeconfig that Cluster API writes.
