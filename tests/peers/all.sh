@@ -13,8 +13,9 @@ cd "$(dirname "$(readlink -f "$0")")"
     core-1.8.yaml bootstrap-1.8.yaml control-plane-1.8.yaml
   age/build.sh age age-keygen age-plugin-batchpass
   clusterctl/build.sh 1.8 1.12 1.13 1.14
-  for peer in browser containerd controllers docker fabric8 helm python registry tink-agent \
-    tink-worker tootles workload-clusters merge-oracle protobuf-oracle template-oracle; do
+  for peer in browser containerd controllers docker fabric8 framework-checks helm python registry \
+    tink-agent tink-worker tootles workload-clusters merge-oracle protobuf-oracle \
+    template-oracle; do
     "$peer/build.sh"
   done
   ../suites/apiextensions/build.sh test/integration

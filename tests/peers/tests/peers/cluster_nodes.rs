@@ -6,6 +6,7 @@
 pub mod hosts;
 pub mod management;
 pub mod manifest;
+mod rest;
 pub mod site;
 
 use std::collections::BTreeSet;
@@ -39,6 +40,9 @@ fn a_cluster_lives_on_machines_of_the_box() {
     take_released_hardware(&site);
     scale_down(&site);
     assert_eq!(versions(&site), before, "the box writes nothing without a reason");
+    rest::check_objects(&site);
+    rest::check_framework(&site);
+    rest::check_resync(&mut site);
     roll_control_plane(&mut site);
     roll_workers(&site);
     delete(&site.hosts, &site.management, 3);
