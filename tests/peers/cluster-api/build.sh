@@ -35,7 +35,8 @@ compile() {
 for one in "$@"; do
   pins=go.mod
   [[ $one != *-1.8* ]] || pins=1.8.mod
-  out=$(cat build.sh $pins ${pins%.mod}.sum tools.go ../kubernetes/go.mod | cache_folder cluster-api)
+  sources=(build.sh "$pins" "${pins%.mod}.sum" tools.go ../kubernetes/go.mod)
+  out=$(cat "${sources[@]}" | cache_folder cluster-api)
   case ${one/-1.8/} in
     core) how=(compile $core $pins) ;;
     bootstrap) how=(compile $core/bootstrap/kubeadm $pins) ;;

@@ -1,6 +1,7 @@
 //! Stock clusterctl with a cluster on machines of a box: the cluster is described, moved to another
 //! management cluster and back, and deleted; the provider is upgraded and removed. Only the
-//! installation and the deletion have an effect on the machines.
+//! installation, which an outage of the management cluster does not stop, and the deletion have an
+//! effect on the machines.
 //!
 //! Versions 1.12 to 1.14 share one Cluster API. Version 1.8 knows only contract v1beta1 and refuses
 //! that Cluster API, so it has one of its own series. The steps share one environment, whose
@@ -11,7 +12,9 @@ pub mod world;
 use std::collections::BTreeSet;
 
 use peers::cluster_api::Series;
+use peers::poll;
 use serde_json::{Value, json};
+use stdx::testing::PATIENCE;
 use world::{Side, VERSION, World};
 
 use crate::cluster_nodes::management::{condition, good, is_available};
@@ -51,7 +54,7 @@ fn the_oldest_clusterctl_moves_a_cluster_of_its_own_series() {
 /// Runs all steps, the repeatable ones with each version of clusterctl.
 fn walk(series: Series, versions: &[&'static str]) {
     let mut world = World::start(series, versions[0]);
-    let (first, second) = (world.add_side("first"), world.add_side("second"));
+    let (mut first, second) = (world.add_side("first"), world.add_side("second"));
     let mut transcripts: Vec<Transcript> = versions
         .iter()
         .map(|version| {
@@ -61,7 +64,7 @@ fn walk(series: Series, versions: &[&'static str]) {
         .collect();
     world.add_machine("a1", CONTROL_PLANE);
     world.add_machine("a2", WORKERS);
-    create(&world, &first);
+    create(&world, &mut first);
     let before = machines(&world);
     if series == Series::V1_13 {
         check_oldest(&mut world, &first);
@@ -138,8 +141,9 @@ fn generate(world: &World, side: &Side) -> Transcript {
     transcript
 }
 
-fn create(world: &World, side: &Side) {
-    let management = &side.management;
+/// Creates the cluster. The API of the management cluster is away while the box installs the first
+/// machine.
+fn create(world: &World, side: &mut Side) {
     let templates = [CONTROL_PLANE, WORKERS].map(|usage| world.hosts.template(usage, BEFORE));
     let control_plane = manifest::control_plane(1, BEFORE);
     let workers = manifest::workers(1, BEFORE);
@@ -149,9 +153,20 @@ fn create(world: &World, side: &Side) {
         Series::V1_8 => all.map(manifest::v1beta1).collect(),
         Series::V1_13 => all.collect(),
     };
-    management.apply(&all);
+    side.management.apply(&all);
+    let states = || -> Vec<Value> {
+        world.hosts.list("workflows").iter().map(|it| it["status"]["state"].clone()).collect()
+    };
+    side.management.wait("the first installation to begin", || !states().is_empty());
+    side.management.without_api(|| {
+        let installed = || states() == [json!("SUCCESS")];
+        poll("the end of the first installation", PATIENCE, installed).unwrap();
+    });
     wait_running(world, side);
     assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![true, true]));
+    // IPMI: 1 is the command to switch on.
+    let commands = world.power_commands();
+    assert!(commands.as_array().unwrap().iter().all(|bmc| bmc["controls"] == json!([1])));
 }
 
 /// Waits until all objects of the cluster report a running cluster on its two machines.

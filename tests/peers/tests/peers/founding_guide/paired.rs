@@ -1,11 +1,11 @@
-//! The four manifests of the founding guide in a management cluster with stock Cluster API, in every
-//! order at once: each order has a namespace and a Hardware.
+//! The four manifests of the founding guide in a management cluster with stock Cluster API, in
+//! every order at once: each order has a namespace and a Hardware.
 //!
-//! Four things differ from the printed text. Cluster API no longer serves v1alpha4, so the manifests
-//! have the next version, v1beta1, with the same fields. The bootstrap provider of kubeadm refuses
-//! Kubernetes before v1.22.0. This provider makes bootstrap data without a control plane only for a
-//! machine of the control plane, so the Machine has that label. The Cluster and the KubeadmConfig
-//! that the guide names without printing them exist before.
+//! Four things differ from the printed text. Cluster API no longer serves v1alpha4, so the
+//! manifests have the next version, v1beta1, with the same fields. The bootstrap provider of
+//! kubeadm refuses Kubernetes before v1.22.0. This provider makes bootstrap data without a control
+//! plane only for a machine of the control plane, so the Machine has that label. The Cluster and
+//! the KubeadmConfig that the guide names without printing them exist before.
 
 use std::collections::BTreeMap;
 
