@@ -138,7 +138,9 @@ fn a_management_cluster_gets_the_provider_and_gives_it_back() {
 }
 
 fn get(kubectl: &Kubectl, what: &[&str]) -> String {
-    kubectl.run(&[&["get"], what].concat(), "").unwrap().out
+    let printed = kubectl.run(&[&["get"], what].concat(), "").unwrap();
+    assert!(printed.success, "{printed:?}");
+    printed.out
 }
 
 fn check_installed(kubectl: &Kubectl) {
@@ -151,10 +153,14 @@ fn check_installed(kubectl: &Kubectl) {
         "--timeout=60s",
     ];
     assert!(kubectl.run(&wait, "").unwrap().success);
-    let kinds = "deployments,mutatingwebhookconfigurations,validatingwebhookconfigurations,\
-        issuers,certificates";
-    let found = get(kubectl, &[kinds, "-n", "tinbox-system", "-o", "name"]);
-    assert!(!found.contains("tinbox"), "{found}");
+    let all = |kinds: &str| {
+        let label = "cluster.x-k8s.io/provider=infrastructure-tinbox";
+        get(kubectl, &[kinds, "-A", "-l", label, "-o", "name"])
+    };
+    assert_eq!(all("crds").lines().count(), 6);
+    let kinds = "deployments,pods,services,mutatingwebhookconfigurations,\
+        validatingwebhookconfigurations,issuers,certificates";
+    assert_eq!(all(kinds), "");
 }
 
 fn check_removed(kubectl: &Kubectl) {
