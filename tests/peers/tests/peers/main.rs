@@ -8,6 +8,7 @@ mod backup;
 mod bmc;
 mod claim;
 mod clients;
+mod cluster_class;
 mod cluster_moves;
 mod cluster_nodes;
 mod cluster_takeover;
