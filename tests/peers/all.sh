@@ -14,7 +14,7 @@ cd "$(dirname "$(readlink -f "$0")")"
   age/build.sh age age-keygen age-plugin-batchpass
   clusterctl/build.sh 1.8 1.12 1.13 1.14
   for peer in browser containerd controllers docker fabric8 framework-checks helm python registry \
-    tink-agent tink-worker tootles workload-clusters merge-oracle protobuf-oracle \
+    talos-config tink-agent tink-worker tootles workload-clusters merge-oracle protobuf-oracle \
     template-oracle; do
     "$peer/build.sh"
   done

@@ -20,10 +20,11 @@ pub const COMPONENTS: &str = "infrastructure-components.yaml";
 const SERIES: [(u64, u64, &str); 1] = [(0, 1, "v1beta1")];
 
 /// Cluster templates by flavor; the default has the empty name.
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("", include_str!("repository/templates/kube-vip.yaml")),
     ("box-endpoint", include_str!("repository/templates/box-endpoint.yaml")),
     ("kube-vip", include_str!("repository/templates/kube-vip.yaml")),
+    ("talos", include_str!("repository/templates/talos.yaml")),
     ("topology", include_str!("repository/templates/topology.yaml")),
     ("workers-only", include_str!("repository/templates/workers-only.yaml")),
 ];

@@ -130,7 +130,7 @@ pub fn default_data(installation: &Installation<'_>) -> Result<String, InstallEr
             let contents = format!("set linux_append=\"ignition.config.url={url}\"\n");
             actions.push(file("add ignition url", &partition, "btrfs", "/grub.cfg", &contents));
         }
-        DataFormat::Ignition | DataFormat::Other(_) => {}
+        DataFormat::Ignition | DataFormat::Talos | DataFormat::Other(_) => {}
     }
     actions.push(action("reboot", "reboot", REBOOT_TIMEOUT));
     yaml(&document(name, WORKFLOW_TIMEOUT, &actions))

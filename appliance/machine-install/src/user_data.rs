@@ -18,6 +18,10 @@ const BOOTSTRAP_KEYS: [&str; 1] = ["value"];
 /// Keys of user data, in the order of the search.
 const USER_KEYS: [&str; 3] = ["value", "userData", "user-data"];
 const FORMAT_KEY: &str = "format";
+/// First text of Talos' machine configuration, also with comments. cloud-init ignores data that
+/// begin so. Talos' bootstrap provider writes no format into its Secret
+/// (siderolabs/cluster-api-bootstrap-provider-talos, controllers/secrets.go).
+const TALOS_START: &[u8] = b"version: v1alpha1";
 
 const BOOTSTRAP: &str = "bootstrap data";
 const USER: &str = "user data";
@@ -30,6 +34,8 @@ pub enum DataFormat {
     CloudConfig,
     /// Configuration of Ignition, as JSON. Cannot be merged with other data.
     Ignition,
+    /// Machine configuration of Talos. Cannot be merged with other data.
+    Talos,
     /// Another format, which is passed on unchanged.
     Other(String),
 }
@@ -39,7 +45,16 @@ impl DataFormat {
         match text {
             "" | "cloud-config" => Self::CloudConfig,
             "ignition" => Self::Ignition,
+            "talos" => Self::Talos,
             other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// Returns the format of data whose Secret does not name one.
+    fn of_data(bytes: &[u8]) -> Self {
+        match bytes.trim_ascii_start().starts_with(TALOS_START) {
+            true => Self::Talos,
+            false => Self::CloudConfig,
         }
     }
 }
@@ -49,6 +64,7 @@ impl fmt::Display for DataFormat {
         f.write_str(match self {
             Self::CloudConfig => "cloud-config",
             Self::Ignition => "ignition",
+            Self::Talos => "talos",
             Self::Other(other) => other,
         })
     }
@@ -97,7 +113,8 @@ impl UserData {
             return Err(InstallError::SecretEmpty { what, keys: keys.join(" or ") });
         };
         let format = secret.get(FORMAT_KEY).map(|text| String::from_utf8_lossy(text));
-        let format = format.map_or_else(DataFormat::default, |text| DataFormat::parse(text.trim()));
+        let format =
+            format.map_or_else(|| DataFormat::of_data(&bytes), |text| DataFormat::parse(text.trim()));
         Ok(Self { bytes, format })
     }
 }

@@ -67,7 +67,9 @@ fn each_template_is_a_file_with_yaml_documents() {
 fn a_name_of_an_image_stays_text() {
     for (flavor, text) in TEMPLATES.into_iter().chain([("class", CLASS_YAML)]) {
         let mut lines = text.lines().filter(|line| line.contains("${OS_IMAGE"));
-        assert!(lines.all(|line| line.ends_with(": !!str ${OS_IMAGE:=\"\"}")), "{flavor}");
+        // Talos has no image that the box could look up by a Kubernetes version.
+        let value = if flavor == "talos" { "${OS_IMAGE}" } else { "${OS_IMAGE:=\"\"}" };
+        assert!(lines.all(|line| line.ends_with(&format!(": !!str {value}"))), "{flavor}");
     }
 }
 

@@ -125,12 +125,12 @@ fn a_disk_is_a_path_or_a_hint() {
 
 #[test]
 fn other_formats_get_no_files_of_cloud_init() {
-    let other = DataFormat::Other("talos".to_owned());
+    let other = DataFormat::Other("bottlerocket".to_owned());
     let names = |image: &Image, format: &DataFormat| -> Vec<String> {
         let document = rendered(&made(image, "/dev/sda", format).unwrap());
         document.tasks[0].actions.iter().map(|action| action.name.clone()).collect()
     };
-    for format in [&DataFormat::Ignition, &other] {
+    for format in [&DataFormat::Ignition, &DataFormat::Talos, &other] {
         assert_eq!(names(&url("http://a/b"), format), ["stream image", "reboot"]);
     }
     let flatcar = Image { distro: "flatcar".to_owned(), ..url("http://a/b.bin.bz2") };

@@ -18,9 +18,9 @@ fn secrets_are_read_by_their_keys() {
     let bootstrap = secret(&[("value", b"{}"), ("format", b"ignition\n")]);
     let read = UserData::of_bootstrap(&bootstrap).unwrap();
     assert_eq!((&*read.bytes, read.format), (&b"{}"[..], DataFormat::Ignition));
-    let talos = secret(&[("value", b"version: v1alpha1"), ("format", b"talos")]);
-    let format = UserData::of_bootstrap(&talos).unwrap().format;
-    assert_eq!(format, DataFormat::Other("talos".to_owned()));
+    let other = secret(&[("value", b"x"), ("format", b"bottlerocket")]);
+    let format = UserData::of_bootstrap(&other).unwrap().format;
+    assert_eq!(format, DataFormat::Other("bottlerocket".to_owned()));
     let all: [(&str, &[u8]); 3] = [("user-data", b"3"), ("userData", b"2"), ("value", b"1")];
     for (count, wanted) in [(3, b"1"), (2, b"2"), (1, b"3")] {
         let read = UserData::of_user(&secret(&all[..count])).unwrap();
@@ -35,6 +35,28 @@ fn secrets_are_read_by_their_keys() {
     assert_eq!(error.to_string(), missing);
     let error = UserData::of_bootstrap(&secret(&[("userData", b"x")])).unwrap_err().to_string();
     assert_eq!(error, "the Secret of the bootstrap data has no value under the key value");
+}
+
+#[test]
+fn configuration_of_talos_needs_no_format() {
+    let talos = "version: v1alpha1\ndebug: false\nmachine:\n  type: worker\n";
+    let commented = "\nversion: v1alpha1 # Version of the schema.\nmachine:\n";
+    let cloud = format!("#cloud-config\n{talos}");
+    let format = |values: &[(&str, &[u8])]| UserData::of_bootstrap(&secret(values)).unwrap().format;
+    for (text, expected) in [
+        (talos, DataFormat::Talos),
+        (commented, DataFormat::Talos),
+        (&cloud, DataFormat::CloudConfig),
+        ("#!/bin/sh\n", DataFormat::CloudConfig),
+    ] {
+        assert_eq!(format(&[("value", text.as_bytes())]), expected, "{text}");
+    }
+    let named = |name: &str| format(&[("value", talos.as_bytes()), ("format", name.as_bytes())]);
+    assert_eq!(named("talos"), DataFormat::Talos);
+    assert_eq!(named("cloud-config"), DataFormat::CloudConfig);
+    let both = UserData::of_bootstrap(&secret(&[("value", talos.as_bytes())])).unwrap();
+    let error = user_data(Some(&both), Some(&data("#cloud-config\n")), ID).unwrap_err();
+    assert_eq!(error.reason(), "UserDataFormatConflict");
 }
 
 #[test]

@@ -23,6 +23,7 @@ use crate::cluster_nodes::site::endpoint;
 use crate::cluster_nodes::{BEFORE, delete, names};
 use crate::clusterctl::FLAVORS;
 use crate::clusterctl::transcript::Transcript;
+use crate::talos;
 
 const CLUSTER_UID: &str = "tinbox.dev/management-cluster-uid";
 const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
@@ -62,6 +63,9 @@ fn walk(series: Series, versions: &[&'static str]) {
             generate(&world, &first)
         })
         .collect();
+    if series == Series::V1_13 {
+        talos::dry_run(&world, &first);
+    }
     world.add_machine("a1", CONTROL_PLANE);
     world.add_machine("a2", WORKERS);
     create(&world, &mut first);

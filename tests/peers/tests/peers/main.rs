@@ -29,6 +29,7 @@ mod remote_objects;
 mod requests;
 mod servers;
 mod setup;
+mod talos;
 mod template;
 mod tootles;
 mod watching;
