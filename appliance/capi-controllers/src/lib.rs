@@ -14,9 +14,11 @@ mod conditions;
 mod decision;
 mod management_view;
 pub mod signals;
+mod status_source;
 pub mod tinkerbell_cluster;
 pub mod tinkerbell_machine;
 pub mod tinkerbell_machine_template;
 pub mod tinkerbell_remediation;
 
 pub use management_view::{ClusterIdentity, KnownMachines, ManagementView};
+pub use status_source::{ClusterApiSource, name_of};

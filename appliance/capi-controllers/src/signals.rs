@@ -14,6 +14,7 @@ use api::network::control_plane_endpoint::ControlPlaneEndpoint;
 use serde_json::Value;
 
 use crate::KnownMachines;
+use crate::tinkerbell_machine::conditions;
 use crate::tinkerbell_remediation::{REMEDIATION, REMEDIATION_NAMESPACE};
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use controllers::runtime::Signals;
@@ -28,6 +29,36 @@ pub const KINDS: [Resource; 5] = [
     cluster_api::CLUSTER,
     cluster_api::MACHINE,
 ];
+
+/// Parts of a TinkerbellMachine that the status view shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct MachineReport {
+    /// Name of the Hardware; empty if the machine has none.
+    pub hardware: String,
+    /// True if the machine is ready.
+    pub ready: bool,
+    /// Reason of the condition `Ready`.
+    pub state: String,
+    /// Message of the condition `HardwareClaimed`.
+    pub choice: String,
+}
+
+impl MachineReport {
+    fn of(object: &Value) -> Self {
+        let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+        let condition = |kind: &str, field: &str| {
+            let mut all = conditions.into_iter().flatten();
+            let found = all.find(|it| text(it, "/type") == kind);
+            found.map(|it| text(it, field).to_owned()).unwrap_or_default()
+        };
+        Self {
+            hardware: text(object, "/spec/hardwareName").to_owned(),
+            ready: condition(conditions::READY, "/status") == "True",
+            state: condition(conditions::READY, "/reason"),
+            choice: condition(conditions::HARDWARE, "/message"),
+        }
+    }
+}
 
 /// Parts of Clusters and TinkerbellClusters that the controller for TinkerbellMachines reads.
 const MACHINE_INPUTS: [&str; 7] = [
@@ -51,8 +82,8 @@ pub struct ClusterApiSignals {
     pub template: Signals,
     /// Signals of the controller for TinkerbellRemediations.
     pub remediation: Signals,
-    /// Known TinkerbellMachines, with true for those without Hardware.
-    machines: Mutex<BTreeMap<ObjectKey, bool>>,
+    /// Known TinkerbellMachines.
+    machines: Mutex<BTreeMap<ObjectKey, MachineReport>>,
     /// Hash of the parts of each Cluster and TinkerbellCluster that machines depend on.
     cluster_parts: Mutex<BTreeMap<(&'static str, ObjectKey), u64>>,
     /// TinkerbellClusters that were not deleted since the start.
@@ -80,8 +111,7 @@ impl ClusterApiSignals {
         let key = key(object);
         match resource.kind {
             "TinkerbellMachine" => {
-                let waits = text(object, "/spec/hardwareName").is_empty();
-                lock(&self.machines).insert(key.clone(), waits);
+                lock(&self.machines).insert(key.clone(), MachineReport::of(object));
                 // The machines of a control plane are the backends of its endpoint.
                 let labels = object.pointer("/metadata/labels");
                 if labels.is_some_and(|labels| labels.get(CONTROL_PLANE).is_some()) {
@@ -174,7 +204,7 @@ impl ClusterApiSignals {
     /// Signals all TinkerbellMachines without Hardware.
     fn signal_waiting(&self) {
         let machines = lock(&self.machines);
-        let waiting = machines.iter().filter(|(_, waits)| **waits);
+        let waiting = machines.iter().filter(|(_, report)| report.hardware.is_empty());
         waiting.for_each(|(key, _)| self.machine.signal(key.clone()));
     }
 }
@@ -203,6 +233,18 @@ impl AllClusterApiSignals {
     ) {
         let entry = ClusterEntry { signals, objects };
         lock(&self.0).insert(cluster_uid.unwrap_or_default().to_owned(), entry);
+    }
+
+    /// Returns the known TinkerbellMachines with the unique ID of their management cluster.
+    pub(crate) fn reports(&self) -> Vec<(String, ObjectKey, MachineReport)> {
+        let all = lock(&self.0);
+        let of = |(uid, entry): (&String, &ClusterEntry)| {
+            let machines = lock(&entry.signals.machines);
+            let one =
+                |(key, it): (&ObjectKey, &MachineReport)| (uid.clone(), key.clone(), it.clone());
+            machines.iter().map(one).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(of).collect()
     }
 
     /// Removes a management cluster, unless other signals replaced these.

@@ -10,7 +10,7 @@
 //! has this name, the Hardware records another name first.
 
 mod apply;
-mod conditions;
+pub(crate) mod conditions;
 mod decide;
 mod live_reads;
 mod observe;

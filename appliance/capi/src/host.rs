@@ -21,14 +21,23 @@ pub fn with_gitlab_names(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
+/// Returns the names of the box by which `clusterctl` reaches its repository.
+pub fn gitlab_names(names: &[String]) -> Vec<String> {
+    let mut found = with_gitlab_names(names.to_vec());
+    found.retain(|name| name.starts_with(GITLAB));
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use super::with_gitlab_names;
+    use super::{gitlab_names, with_gitlab_names};
 
     #[test]
     fn a_host_name_has_a_name_for_clusterctl() {
         let given = ["127.0.0.1", "localhost", "tinbox.local", "fd00::1", "gitlab.box.example"];
         let names = with_gitlab_names(given.map(str::to_owned).to_vec());
         assert_eq!(names, [&given[..], &["gitlab.tinbox.local"]].concat());
+        let own = gitlab_names(&given.map(str::to_owned));
+        assert_eq!(own, ["gitlab.box.example", "gitlab.tinbox.local"]);
     }
 }

@@ -20,5 +20,5 @@ pub mod remote;
 mod repository;
 
 pub use handlers::router;
-pub use host::with_gitlab_names;
+pub use host::{gitlab_names, with_gitlab_names};
 pub use repository::Repository;

@@ -6,6 +6,7 @@
 //! [`health`] (summary in a word), [`led`] (LED patterns).
 
 pub mod claim;
+pub mod cluster_api;
 pub mod example;
 pub mod headline;
 pub mod health;
@@ -27,6 +28,7 @@ use crate::log::LogLine;
 
 pub use crate::text::Text;
 pub use claim::Claim;
+pub use cluster_api::{ClusterApi, ClusterMachine, PairedCluster};
 pub use headline::{Headline, headline};
 pub use machine::{Machine, MachineState, Power};
 pub use nic::{ForeignServer, Nic, Role};
@@ -74,6 +76,8 @@ pub struct StatusView {
     pub heard: Vec<DhcpClient>,
     /// State of the image cache.
     pub images: Images,
+    /// Management clusters of Cluster API, and their machines.
+    pub cluster_api: ClusterApi,
     /// Update in progress or the last one; `None` if there was no update.
     pub update: Option<Update>,
     /// Resource figures of the box.

@@ -17,6 +17,7 @@ use ::controllers::enrollment::{Enrollment, ReportInbox, ReportQueue};
 use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::{AuditLog, Pki};
+use capi_controllers::signals::AllClusterApiSignals;
 use config::Config;
 use futures_util::FutureExt as _;
 use lifecycle::admin_tokens::Tokens;
@@ -65,6 +66,7 @@ struct Wiring {
     clock: Arc<dyn Clock>,
     engine: Engine,
     objects: Arc<dyn Objects>,
+    cluster_signals: Arc<AllClusterApiSignals>,
     index: Index,
     observers: Arc<Observers>,
     views: Arc<HardwareViews>,
@@ -221,6 +223,7 @@ impl Wiring {
             clock,
             engine,
             objects,
+            cluster_signals: Arc::default(),
             index,
             observers,
             views,

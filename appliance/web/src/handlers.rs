@@ -5,6 +5,7 @@ pub(crate) mod audit;
 mod backup;
 pub(crate) mod event_stream;
 mod leave;
+mod requested;
 pub mod setup;
 mod source;
 
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, Request, State};
-use axum::http::header::{ACCEPT, COOKIE, HOST, RETRY_AFTER};
+use axum::http::header::{ACCEPT, COOKIE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
@@ -31,6 +32,8 @@ use crate::response::{self, content, harden, html, see, text, with_cookie};
 pub(crate) use access::{Peer, address, prove};
 use audit::PageRequest;
 use event_stream::STREAMS_MAX;
+pub(crate) use requested::asked;
+use requested::{host, pages};
 pub use source::{Download, Source, SourceFuture};
 
 /// Paths that need no session. The paths of the claim need none either.
@@ -41,8 +44,6 @@ pub const BODY_BYTES_MAX: usize = 8 << 10;
 const FRESH: Duration = Duration::from_millis(500);
 /// Maximum wait of a request in the hash queue.
 const HASH_WAIT: Duration = Duration::from_secs(10);
-/// Maximum length of a host in characters: the longest host name (RFC 1035), brackets and a port.
-const HOST_CHARS_MAX: usize = 265;
 
 /// Shared state of the pages: owner, data source and limits.
 pub struct Site {
@@ -186,25 +187,6 @@ pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
     site.owner.session(token(headers)?)
 }
 
-/// Returns the requested host without its port; `None` if it is missing or not valid.
-fn host(headers: &HeaderMap) -> Option<String> {
-    host_of(headers.get(HOST)?.to_str().ok()?)
-}
-
-fn host_of(text: &str) -> Option<String> {
-    let bare = match text.strip_prefix('[') {
-        Some(rest) => format!("[{}]", rest.split_once(']')?.0),
-        None => text.split(':').next()?.to_owned(),
-    };
-    let good = |char: char| char.is_ascii_alphanumeric() || "-._:[]".contains(char);
-    (!bare.is_empty() && bare.len() <= HOST_CHARS_MAX && bare.chars().all(good)).then_some(bare)
-}
-
-/// Returns the requested host: of the URL (HTTP/2), else of the `Host` header.
-pub(crate) fn asked(uri: &Uri, headers: &HeaderMap) -> Option<String> {
-    uri.authority().and_then(|it| host_of(it.as_str())).or_else(|| host(headers))
-}
-
 async fn asset(kind: &'static str, body: &'static str) -> PageResponse {
     let mut answer = content(StatusCode::OK, kind, body);
     answer.headers_mut().insert("cache-control", HeaderValue::from_static("max-age=3600"));
@@ -227,7 +209,11 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
     };
     let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
     let csrf = csrf(&site, &headers).unwrap_or_default();
-    html(status, page.html(&view, &csrf))
+    let start = match page {
+        Page::ClusterApi => page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem()),
+        _ => String::new(),
+    };
+    html(status, page.html_after(&view, &csrf, &start))
 }
 
 #[derive(Deserialize)]

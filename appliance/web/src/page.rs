@@ -8,7 +8,7 @@ use status::view::{StatusView, health};
 
 use crate::design;
 
-pub use parts::link;
+pub use parts::{connect, link};
 
 /// Page of the web interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Page {
     Network,
     /// Cache of downloaded images.
     Images,
+    /// Commands for Cluster API, management clusters and their machines.
+    ClusterApi,
     /// Health, versions and log of the box.
     Box,
     /// Start page of the manual.
@@ -34,12 +36,13 @@ pub enum Page {
 }
 
 /// Navigation entries: path, label, and true for an entry that a phone shows at the bottom.
-const RAIL: [(&str, &str, bool); 7] = [
+const RAIL: [(&str, &str, bool); 8] = [
     ("/", "Now", false),
     ("/machines", "Machines", false),
     ("/workflows", "Workflows", true),
     ("/network", "Network", false),
     ("/images", "Images", true),
+    ("/cluster-api", "Cluster API", true),
     ("/box", "Box", false),
     ("/help", "Help", true),
 ];
@@ -128,6 +131,7 @@ impl Page {
             "/workflows" => Page::Workflows,
             "/network" => Page::Network,
             "/images" => Page::Images,
+            "/cluster-api" => Page::ClusterApi,
             "/box" => Page::Box,
             "/help" => Page::Help,
             _ => match path.strip_prefix("/help/") {
@@ -144,6 +148,7 @@ impl Page {
             Page::Workflows => "Workflows",
             Page::Network => "Network",
             Page::Images => "Images",
+            Page::ClusterApi => "Cluster API",
             Page::Box => "Box",
             Page::Help | Page::Manual(_) => "Help",
         }
@@ -159,6 +164,7 @@ impl Page {
             Page::Workflows => vec![part("workflows", "", parts::workflows(view))],
             Page::Network => parts::network(view),
             Page::Images => vec![part("images", "", parts::images(view))],
+            Page::ClusterApi => parts::cluster_api(view),
             Page::Box => parts::the_box(view),
             Page::Help | Page::Manual(_) => vec![],
         });
@@ -167,6 +173,11 @@ impl Page {
 
     /// Returns the whole page. Its forms contain `csrf`, the CSRF token of the session.
     pub fn html(&self, view: &StatusView, csrf: &str) -> String {
+        self.html_after(view, csrf, "")
+    }
+
+    /// Returns the page as [`Self::html`], with `start` between the heading and the live parts.
+    pub fn html_after(&self, view: &StatusView, csrf: &str, start: &str) -> String {
         let here = RAIL.iter().find(|(_, word, _)| *word == self.title()).map_or("/", |it| it.0);
         let mut body = match self {
             Page::Now => String::new(),
@@ -175,6 +186,7 @@ impl Page {
             Page::Machine(name) => format!("<h1>{}</h1>", parts::escaped(name)),
             _ => format!("<h1>{}</h1>", self.title()),
         };
+        body.push_str(start);
         for Part { id, heading, html } in self.parts(view).iter().skip(1) {
             if !heading.is_empty() {
                 body.push_str(&format!("<h2>{heading}</h2>\n"));

@@ -1,5 +1,6 @@
 //! Example views for golden tests: a rack of twelve machines in different states.
 
+mod cluster_api;
 mod system;
 
 use api::network::Mode;
@@ -48,6 +49,7 @@ pub fn working() -> StatusView {
         workflows: workflows(),
         heard: dhcp_clients(),
         images: images(),
+        cluster_api: cluster_api::cluster_api(),
         update: None,
         system: system::system(),
         events: events(),

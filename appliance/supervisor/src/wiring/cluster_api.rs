@@ -13,7 +13,7 @@ use capi_controllers::tinkerbell_cluster::{TinkerbellClusterReconciler, clusters
 use capi_controllers::tinkerbell_machine::{Reservations, TinkerbellMachineReconciler, Waiting};
 use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use capi_controllers::tinkerbell_remediation::TinkerbellRemediationReconciler;
-use capi_controllers::{ClusterIdentity, ManagementView};
+use capi_controllers::{ClusterIdentity, ManagementView, name_of};
 use controllers::runtime::Controller;
 use endpoints::{Endpoints, KernelAddresses};
 use futures_util::future;
@@ -115,14 +115,6 @@ async fn signal_endpoints(
     }
 }
 
-/// Returns the name of a management cluster for people.
-fn name_of(key: &ObjectKey) -> String {
-    match key.namespace.as_str() {
-        "default" => key.name.clone(),
-        _ => key.to_string(),
-    }
-}
-
 impl Work for ClusterApi {
     fn start(&self, cluster: PairedCluster) -> StartedWork {
         let cluster_uid = cluster.cluster_uid;
@@ -179,7 +171,7 @@ impl Wiring {
             addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
             box_name,
             device,
-            signals: Arc::default(),
+            signals: Arc::clone(&self.cluster_signals),
             reservations: Arc::default(),
         };
         let view = ManagementView {

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use apiserver::Pki;
 use axum::body::Bytes;
 use capi::Repository;
+use capi_controllers::ClusterApiSource;
 use config::panel::DOES;
 use durable_file::replace_private;
 use lifecycle::admin_tokens::Tokens;
@@ -24,6 +25,7 @@ use lifecycle::sealing;
 use lifecycle::setup::Screens;
 use lifecycle::storage::{FullDisk, ReturnedStore, StoppedStore};
 use lifecycle::{copies, reset};
+use netboot::http::{HttpService, Tunnel};
 use panel::backends::png;
 use panel::console::Console;
 use panel::screens::{Picture, monitor};
@@ -253,6 +255,10 @@ impl Wiring {
             Box::new(machines),
             Box::new(EventHistory::new(self.engine.clone(), self.index.clone())),
             Box::new(ImageSource::new(self.images.clone())),
+            Box::new(ClusterApiSource {
+                objects: Arc::clone(&self.objects),
+                signals: Arc::clone(&self.cluster_signals),
+            }),
             Box::new(self.identify_state.clone()),
             Box::new(Arc::clone(backups)),
             Box::new(ReturnedStore::find(state)),
@@ -295,7 +301,8 @@ impl Wiring {
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         let own = own_names();
         let name = own[0].clone();
-        let names = self.config.api_names().into_iter().chain(own).collect();
+        let names: Vec<String> = self.config.api_names().into_iter().chain(own).collect();
+        let gitlab_names = capi::gitlab_names(&names);
         let port = listener.local_addr().context("cannot read the port of the pages")?.port();
         let repository = Repository::new(env!("CARGO_PKG_VERSION"));
         let authority = pki.ca_pem().to_owned();
@@ -323,7 +330,9 @@ impl Wiring {
             });
         }
         let shutdown = self.shutdown.clone();
-        let pages = web::router(site).merge(capi::router(repository, name, port, authority));
+        let release = capi::router(repository, name, port, authority);
+        let pages = HttpService::from(web::router(site).merge(release.clone()))
+            .with_tunnel(Tunnel::new(gitlab_names, port, Arc::clone(&tls), release));
         self.spawn("pages", async move {
             netboot::http::serve_tls(listener, tls, pages, shutdown).await;
             Ok(())

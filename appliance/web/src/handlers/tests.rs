@@ -18,7 +18,8 @@ use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
-use super::{Download, PageRequest, Site, Source, SourceFuture, host_of, plain, router};
+use super::requested::host_of;
+use super::{Download, PageRequest, Site, Source, SourceFuture, plain, router};
 use crate::owner::{Owner, PrivateFiles};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));

@@ -1,5 +1,6 @@
 //! Contents of the parts of a page.
 
+mod cluster_api;
 mod images;
 mod leaving;
 mod machines;
@@ -18,6 +19,7 @@ use status::words::{Shape, Tone};
 
 use super::{Part, design, part, rendered};
 
+pub use cluster_api::{cluster_api, connect};
 pub use images::images;
 pub use leaving::leave;
 pub use machines::{machine, machines};

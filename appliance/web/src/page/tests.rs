@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use status::view::{Role, StatusView, example};
 
-use super::{Page, claim, login};
+use super::{Page, claim, connect, login};
 use crate::design::{SCRIPT, STYLE};
 use crate::handlers::setup::pages::{done, nics, times};
 use crate::handlers::setup::{NicSetup, UpdateTimes};
@@ -40,6 +40,11 @@ fn night() -> UpdateTimes {
     UpdateTimes { zone: "Europe/Berlin".to_owned(), from, to, ask: true }
 }
 
+fn clusters(view: &StatusView) -> String {
+    let start = connect(view, "https://10.20.30.40", "PEM\n");
+    Page::ClusterApi.html_after(view, "c5rf", &start)
+}
+
 fn pages() -> Vec<(&'static str, String)> {
     let shown = |page: Page| page.html(&example::working(), "c5rf");
     vec![
@@ -54,6 +59,8 @@ fn pages() -> Vec<(&'static str, String)> {
         ("network", shown(Page::Network)),
         ("images", shown(Page::Images)),
         ("images-none", Page::Images.html(&StatusView::default(), "c5rf")),
+        ("cluster-api", clusters(&example::working())),
+        ("cluster-api-none", clusters(&StatusView::default())),
         ("box", shown(Page::Box)),
         ("box-safe-mode", Page::Box.html(&example::safe_mode(), "c5rf")),
         ("help", shown(Page::Help)),

@@ -1,16 +1,17 @@
 //! Listeners for HTTP/1.1 and HTTP/2, plain or over TLS, with limits for connections.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{Request, Response};
+use axum::http::{Method, Request, Response};
 use http_edge::{Bodies, BodyLimits, Connections, Limits, Proof};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -27,6 +28,7 @@ use super::activity::Activity;
 use super::connection::{HEAD_TIMEOUT, Next, RewoundStream, files};
 use super::downloads::Downloads;
 use super::send_file::{STALL, SendFile};
+use super::tunnel::Tunnel;
 use super::write_timeout::WriteTimeout;
 
 /// Default limits of concurrent connections, in total and for each client: firmware, loaders,
@@ -66,11 +68,13 @@ pub struct HttpService {
     pub(super) connections: Limits,
     pub(super) bodies: Option<Bodies>,
     pub(super) proof: Option<Duration>,
+    pub(super) tunnel: Option<Tunnel>,
 }
 
 impl From<Router> for HttpService {
     fn from(router: Router) -> Self {
-        Self { router, downloads: None, connections: CONNECTIONS, bodies: None, proof: None }
+        let connections = CONNECTIONS;
+        Self { router, downloads: None, connections, bodies: None, proof: None, tunnel: None }
     }
 }
 
@@ -102,19 +106,34 @@ impl HttpService {
         Self { proof: Some(PROOF), ..self }
     }
 
+    /// Answers CONNECT requests with tunnels. Without this, the router gets them.
+    #[must_use]
+    pub fn with_tunnel(self, tunnel: Tunnel) -> Self {
+        Self { tunnel: Some(tunnel), ..self }
+    }
+
     /// Returns the state of a connection that begins now.
     fn for_connection(&self) -> ConnectionService {
-        let Self { router, downloads, bodies, .. } = self.clone();
-        ConnectionService { router, downloads, bodies, proof: self.proof.map(Proof::within) }
+        let Self { router, downloads, bodies, tunnel, .. } = self.clone();
+        let proof = self.proof.map(Proof::within);
+        ConnectionService { router, downloads, bodies, proof, tunnel }
     }
 }
 
 /// State of an [`HttpService`] for one connection.
-struct ConnectionService {
+pub(super) struct ConnectionService {
     router: Router,
     downloads: Option<Downloads>,
     bodies: Option<Bodies>,
     proof: Option<Proof>,
+    tunnel: Option<Tunnel>,
+}
+
+impl ConnectionService {
+    /// Returns the state of a connection with only a router.
+    pub(super) fn of(router: Router) -> Self {
+        Self { router, downloads: None, bodies: None, proof: None, tunnel: None }
+    }
 }
 
 /// Serves `service` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
@@ -225,7 +244,7 @@ async fn accept<F: Future<Output = ConnectionResult> + Send + 'static>(
     }
 }
 
-type ConnectionResult = Result<(), Box<dyn Error + Send + Sync>>;
+pub(super) type ConnectionResult = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Serves one connection from its first byte to its last.
 async fn serve_one<C: SendFile>(
@@ -244,11 +263,25 @@ async fn serve_one<C: SendFile>(
     route(rest, peer, service, shutdown).await
 }
 
+/// Serves as [`route`] does. The type of the future is named, because a connection may have a tunnel
+/// that is served in the same way.
+pub(super) fn routed<S>(
+    stream: S,
+    peer: SocketAddr,
+    service: ConnectionService,
+    shutdown: CancellationToken,
+) -> Pin<Box<dyn Future<Output = ConnectionResult> + Send>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    Box::pin(route(stream, peer, service, shutdown))
+}
+
 /// Serves the part of a connection that the router handles, over HTTP/1.1 or HTTP/2.
 async fn route<S>(
     stream: S,
     peer: SocketAddr,
-    ConnectionService { router, bodies, proof, .. }: ConnectionService,
+    ConnectionService { router, bodies, proof, tunnel, .. }: ConnectionService,
     shutdown: CancellationToken,
 ) -> ConnectionResult
 where
@@ -275,23 +308,31 @@ where
     let service = TowerToHyperService::new(router);
     let activity = Activity::new(IDLE);
     let requests = activity.clone();
-    let shown = proof.clone();
+    let (shown, ending) = (proof.clone(), shutdown.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
         if let Some(proof) = &shown {
             request.extensions_mut().insert(proof.clone());
         }
         let running = requests.begin();
-        let answer = service.call(match &bodies {
-            Some(bodies) => request.map(|body| Body::new(bodies.limit(peer.ip(), body))),
-            None => request.map(Body::new),
-        });
+        let tunnel = tunnel.as_ref().filter(|_| request.method() == Method::CONNECT);
+        let answer = match (tunnel, &bodies) {
+            (Some(tunnel), _) => Err(tunnel.answer(request, peer, ending.clone())),
+            (None, Some(bodies)) => {
+                Ok(service.call(request.map(|body| Body::new(bodies.limit(peer.ip(), body)))))
+            }
+            (None, None) => Ok(service.call(request.map(Body::new))),
+        };
         async move {
-            answer.await.map(|answer: Response<Body>| answer.map(|body| running.until_end(body)))
+            let answer: Response<Body> = match answer {
+                Ok(routed) => routed.await?,
+                Err(answer) => answer,
+            };
+            Ok::<_, Infallible>(answer.map(|body| running.until_end(body)))
         }
     });
     let stream = TokioIo::new(WriteTimeout::new(stream, STALL));
-    let mut connection = pin!(builder.serve_connection(stream, service));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
     tokio::select! {
         ended = connection.as_mut() => return ended,
         () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::cluster_moves::world::{Side, VERSION, World};
 use crate::cluster_nodes::management::good;
 
-/// Versions of Talos: the oldest and the newest of bootstrap provider v0.6 with a fixed generator.
+/// Versions of Talos for which bootstrap provider v0.6 generates configuration, from the older ones
+/// to the first with several documents.
 const TALOS: [&str; 3] = ["v1.9", "v1.11", "v1.12"];
 const GENERATE: [&str; 9] = [
     "generate",
@@ -59,12 +60,15 @@ fn talos_accepts_the_configuration_of_the_flavor() {
     assert!(!missing.success && missing.err.contains("OS_IMAGE, TALOS_VERSION"), "{missing:?}");
     let cluster = generated(&VARIABLES, &[]).out;
     golden::check("clusterctl-talos.yaml", &cluster);
-    for (start, kind) in [("    controlplane:\n", "controlplane"), ("kind: TalosConfig", "worker")] {
-        let patches = patches(&cluster, start);
+    for (kind, object, path) in [
+        ("controlplane", "TalosControlPlane", "/spec/controlPlaneConfig/controlplane"),
+        ("worker", "TalosConfigTemplate", "/spec/template/spec"),
+    ] {
+        let patches = patches(&cluster, object, path).to_string();
         for version in TALOS {
             let mut talos = Command::new(&built("talos-config", &[]).unwrap()[0]);
             talos.args([version, kind]);
-            let printed = run(talos, &Value::from(patches.clone()).to_string()).unwrap();
+            let printed = run(talos, &patches).unwrap();
             assert!(printed.success, "{version} {kind}: {printed:?}");
             let text = printed.out;
             // The box detects the format by this line.
@@ -76,20 +80,12 @@ fn talos_accepts_the_configuration_of_the_flavor() {
     }
 }
 
-/// Returns the strategic patches after `start`: the values of a list of block scalars.
-fn patches(cluster: &str, start: &str) -> Vec<String> {
-    let (_, rest) = cluster.split_once(start).unwrap();
-    let document = rest.split("\n---\n").next().unwrap();
-    let (_, list) = document.split_once("strategicPatches:\n").unwrap();
-    let mut patches: Vec<String> = Vec::new();
-    for line in list.lines() {
-        match (line.trim_start(), patches.last_mut()) {
-            ("- |", _) => patches.push(String::new()),
-            (_, Some(patch)) => patch.extend([line, "\n"]),
-            (_, None) => panic!("expected a patch, found {line:?}"),
-        }
-    }
-    patches
+/// Returns the strategic patches of the object of `kind` at `path`.
+fn patches(cluster: &str, kind: &str, path: &str) -> Value {
+    let documents = cluster.split("\n---\n");
+    let mut objects = documents.map(|text| serde_saphyr::from_str::<Value>(text).unwrap());
+    let object = objects.find(|object| object["kind"] == kind).unwrap();
+    object.pointer(path).unwrap()["strategicPatches"].clone()
 }
 
 /// Checks the output of the flavor by a dry run, which refuses unknown fields.

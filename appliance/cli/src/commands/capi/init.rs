@@ -2,6 +2,8 @@
 
 mod capt;
 
+use status::cluster_api::{from_copy, from_registry};
+
 use crate::commands::Context;
 use crate::error::Error;
 
@@ -78,36 +80,6 @@ pub async fn run(context: &Context, arguments: &Arguments) -> Result<(), Error> 
 fn pages(api: &str) -> String {
     let end = api.rfind(':').filter(|at| !api[*at..].contains(['/', ']']));
     api[..end.unwrap_or(api.len())].to_owned()
-}
-
-/// Returns commands for clusterctl with the box as its registry.
-fn from_registry(host: &str, authority: &str) -> String {
-    let text = format!(
-        "SSL_CERT_FILE=\"$folder/ca.pem\" clusterctl init --infrastructure tinbox \\\n\
-         \x20 --config https://{host}/clusterctl.yaml\n"
-    );
-    // clusterctl does not create its configuration folder.
-    with_authority("folder=\"${XDG_CONFIG_HOME:-$HOME/.config}/cluster-api\"\n", authority, &text)
-}
-
-/// Returns commands for clusterctl with a copy of the release on the workstation.
-fn from_copy(pages: &str, authority: &str) -> String {
-    let text = format!(
-        "curl -fsS --cacert \"$folder/ca.pem\" -o \"$folder/clusterctl.sh\" \\\n\
-         \x20 '{pages}/clusterctl.sh'\n\
-         sh \"$folder/clusterctl.sh\"\n\
-         clusterctl init --infrastructure tinbox --config \
-         \"$HOME/.config/cluster-api/tinbox/clusterctl.yaml\"\n"
-    );
-    let folder = "folder=$(mktemp -d)\ntrap 'rm -rf \"$folder\"' EXIT\n";
-    with_authority(folder, authority, &text)
-}
-
-fn with_authority(folder: &str, authority: &str, rest: &str) -> String {
-    format!(
-        "set -eu\n{folder}mkdir -p \"$folder\"\n\
-         cat >\"$folder/ca.pem\" <<'END'\n{authority}END\n{rest}"
-    )
 }
 
 #[cfg(test)]
