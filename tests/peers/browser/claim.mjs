@@ -34,7 +34,7 @@ try {
   check(cookies.length === 1 && cookie.httpOnly && cookie.secure, "the cookie is for no script");
   check(cookie.sameSite === "Strict", "the cookie is for this site");
   await look("now");
-  for (const name of ["machines", "workflows", "network", "images", "box", "help"]) {
+  for (const name of ["machines", "workflows", "network", "images", "cluster-api", "box", "help"]) {
     await page.goto(`${url}/${name}`);
     await look(name);
   }

@@ -15,6 +15,7 @@ use crate::{AgentBoot, Boot, FetchEvent, Files, Observer, Plan, Plans, Services}
 
 mod limits;
 mod requests;
+mod tunnel;
 
 const MAC: &str = "52:54:00:77:00:01";
 /// Known machine that may not netboot.

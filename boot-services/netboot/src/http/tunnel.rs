@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::uri::Authority;
 use axum::http::{Request, Response, StatusCode, Version};
-use http_edge::{Connections, Limits, Place};
+use http_edge::{Connections, Limits};
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper_util::rt::TokioIo;
@@ -24,8 +24,8 @@ use super::listener::{ConnectionResult, ConnectionService, routed};
 
 /// Limits of concurrent tunnels, in total and for each client.
 const TUNNELS: Limits = Limits { total: 64, each: 8 };
-/// Maximum time of a tunnel: clients download some small files.
-const TUNNEL_TIME: Duration = Duration::from_secs(60);
+/// Maximum time of a tunnel, with its handshake: clients download some small files.
+const TUNNEL_TIME: Duration = Duration::from_secs(120);
 /// Maximum length of a requested host in an error, in characters.
 const HOST_CHARS_MAX: usize = 60;
 
@@ -67,9 +67,13 @@ impl Tunnel {
         };
         let tunnel = self.clone();
         tokio::spawn(async move {
-            match tunnel.serve(request, peer, place, shutdown).await {
-                Ok(()) => {}
-                Err(error) => tracing::debug!(%peer, error, "a tunnel ended early"),
+            let served = tunnel.serve(request, peer, shutdown);
+            let limited = tokio::time::timeout(TUNNEL_TIME, served);
+            match place.ended().run_until_cancelled(limited).await {
+                Some(Ok(Ok(()))) => {}
+                Some(Ok(Err(error))) => tracing::debug!(%peer, error, "a tunnel ended early"),
+                Some(Err(_)) => tracing::debug!(%peer, "closed a tunnel after its time"),
+                None => tracing::debug!(%peer, "closed a tunnel for a new one"),
             }
         });
         Response::new(Body::empty())
@@ -99,18 +103,12 @@ impl Tunnel {
         self,
         request: Request<Incoming>,
         peer: SocketAddr,
-        place: Place,
         shutdown: CancellationToken,
     ) -> ConnectionResult {
         let stream = tokio::time::timeout(HEAD_TIMEOUT, hyper::upgrade::on(request)).await??;
         let handshake = self.tls.accept(TokioIo::new(stream));
         let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
-        let service = ConnectionService::of(self.router);
-        let served = tokio::time::timeout(TUNNEL_TIME, routed(stream, peer, service, shutdown));
-        match place.ended().run_until_cancelled(served).await {
-            Some(ended) => ended?,
-            None => Err("closed a tunnel for a new one".into()),
-        }
+        routed(stream, peer, ConnectionService::of(self.router), shutdown).await
     }
 }
 
