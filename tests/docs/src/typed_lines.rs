@@ -55,6 +55,22 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("kubectl --kubeconfig box.kubeconfig delete serviceaccount tinbox-capt", TAKEOVER),
     ("kubectl get controlplaneendpoints -o wide", ENDPOINT),
     ("kubectl delete controlplaneendpoint 10.77.0.200", ENDPOINT),
+    ("clusterctl init --bootstrap talos --control-plane talos", TALOS),
+    ("export CONTROL_PLANE_VIP=10.77.0.9 OS_IMAGE=talos TALOS_VERSION=v1.11", TALOS),
+    (
+        "clusterctl generate cluster edge --flavor talos --kubernetes-version v1.34.1 \
+         --config ~/.config/cluster-api/tinbox/clusterctl.yaml > edge.yaml",
+        TALOS,
+    ),
+    (
+        "export SSL_CERT_FILE=ca.pem HTTPS_PROXY=https://192.168.7.1 NO_PROXY=github.com",
+        PROXY,
+    ),
+    (
+        "clusterctl generate provider --infrastructure tinbox \
+         --config https://gitlab.tinbox.local/clusterctl.yaml",
+        PROXY,
+    ),
     ("sudo make demo-capi", QUICK_START),
     ("export CONTROL_PLANE_VIP=10.77.0.9 OS_IMAGE=debian-12", QUICK_START),
     (
@@ -80,6 +96,8 @@ pub const NOT_RUN: &[(&str, &str)] = &[
 
 const QUICK_START: &str = "`quick_start` of tests/scenarios does this with a virtual NUC";
 const PAIRING: &str = "`pairing` of tests/peers runs it with a management cluster";
+const TALOS: &str = "needs Talos' providers; `talos` of tests/peers generates the cluster";
+const PROXY: &str = "`repository_proxy` of tests/peers runs it with the address of its box";
 const TAKEOVER: &str = "`cluster_takeover` of tests/peers runs it with a management cluster";
 const ENDPOINT: &str = "needs machines of a control plane; `endpoints` of tests/wire has them";
 const BY_CI: &str = "run by .ci/run";
