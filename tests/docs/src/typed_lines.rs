@@ -62,10 +62,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
          --config ~/.config/cluster-api/tinbox/clusterctl.yaml > edge.yaml",
         TALOS,
     ),
-    (
-        "export SSL_CERT_FILE=ca.pem HTTPS_PROXY=https://192.168.7.1 NO_PROXY=github.com",
-        PROXY,
-    ),
+    ("export SSL_CERT_FILE=ca.pem HTTPS_PROXY=https://192.168.7.1 NO_PROXY=github.com", PROXY),
     (
         "clusterctl generate provider --infrastructure tinbox \
          --config https://gitlab.tinbox.local/clusterctl.yaml",

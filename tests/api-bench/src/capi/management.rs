@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use api_bench::client::{Access, Client};
-use peers::cluster_api::{ManagerPlan, Managers};
+use peers::cluster_api::{ManagerPlan, Managers, Series};
 use peers::{Cluster, ClusterConfig, Kubectl};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ impl Management {
     pub fn start(install: impl FnOnce(&Cluster, &Kubectl) -> Result<()>) -> Result<Self> {
         let mut cluster = Cluster::start(&ClusterConfig { durable: true, ..Default::default() })?;
         let kubectl = cluster.kubectl()?;
-        let plan = ManagerPlan::new(&cluster)?;
+        let plan = ManagerPlan::new(&cluster, Series::V1_13)?;
         for (_, list) in plan.manifests() {
             apply(&kubectl, &list.to_string())?;
         }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use api_bench::rss_mib;
 use capi::Repository;
 use figures::{Goal, Table};
-use peers::cluster_api::ManagerPlan;
+use peers::cluster_api::{ManagerPlan, Series};
 use peers::{Cluster, ClusterConfig, Tinboxd};
 
 use crate::latency::pair;
@@ -53,7 +53,7 @@ pub async fn compare(capt_mib: f64, table: &mut Table) -> Result<()> {
 fn cluster() -> Result<Cluster> {
     let cluster = Cluster::start(&ClusterConfig::default())?;
     let kubectl = cluster.kubectl()?;
-    for (_, list) in ManagerPlan::new(&cluster)?.manifests() {
+    for (_, list) in ManagerPlan::new(&cluster, Series::V1_13)?.manifests() {
         apply(&kubectl, &list.to_string())?;
     }
     apply(&kubectl, Repository::new("0.1.0").components())?;
