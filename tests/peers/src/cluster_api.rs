@@ -106,8 +106,9 @@ impl ManagerPlan {
         let printed = cluster.kubectl()?.run(&wait, "")?;
         ensure!(printed.success, "the kinds of Cluster API are not served: {}", printed.err);
         let mut processes = Vec::new();
+        // Before the first manager reads the files.
+        let certificates = webhook_certificate(cluster)?;
         for Manager { name, program, ports, .. } in &self.managers {
-            let certificates = webhook_certificate(cluster)?;
             let arguments = [
                 format!("KUBECONFIG={}", cluster.kubeconfig().display()),
                 program.display().to_string(),
