@@ -9,9 +9,9 @@ use super::decide::Step;
 /// Objects to read from the API, and not from the copy of the watch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LiveReads {
-    /// The TinkerbellMachine.
+    /// True to read the TinkerbellMachine, which may have been deleted.
     pub machine: bool,
-    /// The Cluster.
+    /// True to read the Cluster, which may have been paused.
     pub cluster: bool,
 }
 

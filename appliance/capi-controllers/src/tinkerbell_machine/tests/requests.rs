@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use super::World;
 
 /// Requests to the API of a management cluster, as `VERB kind`.
-type Seen = Arc<Mutex<Vec<String>>>;
+type RequestLog = Arc<Mutex<Vec<String>>>;
 
 /// API that records its requests. Reads of watched kinds are answered by the copy, if there is one.
 struct Counted {
     memory: Arc<Memory>,
     copy: Option<Arc<Memory>>,
-    seen: Seen,
+    seen: RequestLog,
 }
 
 impl Counted {
@@ -80,7 +80,7 @@ impl Objects for Counted {
 
 /// Reconciles the machine `worker` once. Returns the requests; the copy is that of a watch.
 async fn reconcile(world: &World, copy: &Arc<Memory>) -> (Result<(), ObjectError>, Vec<String>) {
-    let seen = Seen::default();
+    let seen = RequestLog::default();
     let counted = |copy| {
         Arc::new(Counted { memory: world.management.clone(), copy, seen: Arc::clone(&seen) })
     };
@@ -169,6 +169,7 @@ async fn an_old_copy_permits_no_release() {
     copy.put(TINKERBELL_MACHINE, machine);
     // Another machine of the same name, or the same from a backup: not deleted.
     let (result, seen) = reconcile(&world, &copy).await;
+    let expected = ["get TinkerbellMachine", "get TinkerbellMachine", "get Cluster"];
     assert_eq!(
         (result, &*seen),
         (
