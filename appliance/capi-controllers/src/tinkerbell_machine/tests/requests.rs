@@ -170,13 +170,7 @@ async fn an_old_copy_permits_no_release() {
     // Another machine of the same name, or the same from a backup: not deleted.
     let (result, seen) = reconcile(&world, &copy).await;
     let expected = ["get TinkerbellMachine", "get TinkerbellMachine", "get Cluster"];
-    assert_eq!(
-        (result, &*seen),
-        (
-            Ok(()),
-            &["get TinkerbellMachine", "get TinkerbellMachine", "get Cluster"].map(str::to_owned)[..]
-        )
-    );
+    assert_eq!((result, seen), (Ok(()), expected.map(str::to_owned).to_vec()));
     assert_eq!(world.host("nuc1"), before);
     assert!(world.box_api.names(api::bmc::JOB).is_empty());
 }
