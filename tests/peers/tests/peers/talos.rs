@@ -27,6 +27,13 @@ const GENERATE: [&str; 9] = [
     "--worker-machine-count",
     "2",
 ];
+/// Definitions of the kinds in the template, and the label of their contract: the providers add it to
+/// the files of their modules (config/crd/kustomization.yaml). Cluster API reads it.
+const DEFINITIONS: [&str; 2] = [
+    "taloscontrolplanes.controlplane.cluster.x-k8s.io",
+    "talosconfigtemplates.bootstrap.cluster.x-k8s.io",
+];
+const CONTRACT: &str = "cluster.x-k8s.io/v1beta1=v1alpha3";
 /// Variables without a default, except `CONTROL_PLANE_VIP`, which each workstation has.
 const VARIABLES: [&str; 2] = ["OS_IMAGE=talos", "TALOS_VERSION=v1.11"];
 
@@ -95,7 +102,10 @@ pub fn dry_run(world: &World, side: &Side) {
     for file in printed(&script, &[]).unwrap() {
         good(kubectl, &["apply", "-f", "-"], &fs::read_to_string(file).unwrap());
     }
-    good(kubectl, &["wait", "crd", "--all", "--for=condition=Established"], "");
+    for name in DEFINITIONS {
+        good(kubectl, &["label", "crd", name, CONTRACT], "");
+        good(kubectl, &["wait", "crd", name, "--for=condition=Established"], "");
+    }
     let kubeconfig = side.management.kubeconfig();
     let cluster = generate(&world.workstation, &side.config, &VARIABLES, &[], Some(&kubeconfig));
     assert!(cluster.success, "{cluster:?}");
