@@ -82,7 +82,7 @@ pub struct ClusterApiSignals {
     pub template: Signals,
     /// Signals of the controller for TinkerbellRemediations.
     pub remediation: Signals,
-    /// Known TinkerbellMachines.
+    /// Known TinkerbellMachines, with the parts that the status view shows.
     machines: Mutex<BTreeMap<ObjectKey, MachineReport>>,
     /// Hash of the parts of each Cluster and TinkerbellCluster that machines depend on.
     cluster_parts: Mutex<BTreeMap<(&'static str, ObjectKey), u64>>,

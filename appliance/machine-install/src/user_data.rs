@@ -113,8 +113,10 @@ impl UserData {
             return Err(InstallError::SecretEmpty { what, keys: keys.join(" or ") });
         };
         let format = secret.get(FORMAT_KEY).map(|text| String::from_utf8_lossy(text));
-        let format = format
-            .map_or_else(|| DataFormat::of_data(&bytes), |text| DataFormat::parse(text.trim()));
+        let format = match format {
+            Some(text) => DataFormat::parse(text.trim()),
+            None => DataFormat::of_data(&bytes),
+        };
         Ok(Self { bytes, format })
     }
 }

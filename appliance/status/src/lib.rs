@@ -6,12 +6,10 @@
 //! [`boot_event::BootEvent`] (an event of a machine's boot), [`history`] (the events of a machine
 //! with their offsets), [`words`] (states as words with a tone), [`progress`] (of an action),
 //! [`log`] (syslog lines), [`dhcp_client`], [`image`] (the cache), [`settings`] (the text of the
-//! owner), [`cluster_api`] (commands that connect Cluster API) and [`source`] (the parts of the box
-//! that fill a view).
+//! owner) and [`source`] (the parts of the box that fill a view).
 
 pub mod backup;
 pub mod boot_event;
-pub mod cluster_api;
 pub mod dhcp_client;
 pub mod history;
 pub mod image;

@@ -192,9 +192,8 @@ impl Wiring {
         });
         let objects: Arc<dyn Objects> =
             Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
-        let (loaders, lessons) = Loaders::new();
+        let ((loaders, lessons), (report_inbox, reports)) = (Loaders::new(), ReportInbox::new());
         let loaders = Arc::new(loaders);
-        let (report_inbox, reports) = ReportInbox::new();
         let observers = Arc::new(Observers::new(
             index.clone(),
             recorder,

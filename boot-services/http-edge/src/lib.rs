@@ -4,13 +4,16 @@
 //! Each limit applies to a [`Network`]: an IPv4 address, or the /64 of an IPv6 address, which one
 //! machine has to itself.
 //!
-//! The crate must never: wait for a client, parse a request, or identify a client. Enter at
-//! [`Connections::enter`], [`Lanes::enter`], [`Bodies::limit`] and [`Proof`].
+//! A [`Tunnel`] lets clients reach this server by a name that they cannot resolve.
+//!
+//! The crate must never: parse a request, identify a client, or connect to another host. Enter at
+//! [`Connections::enter`], [`Lanes::enter`], [`Bodies::limit`], [`Proof`] and [`Tunnel::answer`].
 
 mod bodies;
 mod connections;
 mod lanes;
 mod proof;
+mod tunnel;
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -18,6 +21,7 @@ pub use bodies::{Bodies, BodyError, BodyLimits, Limited};
 pub use connections::{Connections, Limits, Place};
 pub use lanes::Lanes;
 pub use proof::Proof;
+pub use tunnel::Tunnel;
 
 /// Prefix length of an IPv6 address that identifies a machine.
 const IPV6_NETWORK: u32 = 64;

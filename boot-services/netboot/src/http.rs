@@ -29,7 +29,6 @@ mod holes;
 mod listener;
 mod registry;
 mod send_file;
-mod tunnel;
 mod write_timeout;
 
 use std::net::{IpAddr, SocketAddr};
@@ -56,7 +55,6 @@ pub use content::Conditions;
 pub use downloads::Downloads;
 pub use listener::{HttpService, serve, serve_tls, serve_tls_or_plain};
 pub use registry::registry_router;
-pub use tunnel::Tunnel;
 
 /// Values that the HTTP server puts into its responses.
 #[derive(Debug, Clone)]

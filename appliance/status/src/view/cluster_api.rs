@@ -1,5 +1,7 @@
 //! Management clusters of Cluster API, and the machines that the box provisions for them.
 
+pub mod commands;
+
 use serde::{Deserialize, Serialize};
 
 use super::Text;
@@ -48,7 +50,7 @@ pub struct ClusterMachine {
     pub ready: bool,
     /// Reason of the condition `Ready`; empty if the box has not seen the machine yet.
     pub state: Text,
-    /// Message of the condition `HardwareClaimed`: why a Hardware was or was not chosen. Longer than
-    /// a [`Text`], and without control characters.
+    /// Message of the condition `HardwareClaimed`: why a Hardware was or was not chosen. Longer
+    /// than a [`Text`], and without control characters.
     pub choice: String,
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, Response};
-use http_edge::{Bodies, BodyLimits, Connections, Limits, Proof};
+use http_edge::{Bodies, BodyLimits, Connections, Limits, Proof, Tunnel};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -28,7 +28,6 @@ use super::activity::Activity;
 use super::connection::{HEAD_TIMEOUT, Next, RewoundStream, files};
 use super::downloads::Downloads;
 use super::send_file::{STALL, SendFile};
-use super::tunnel::Tunnel;
 use super::write_timeout::WriteTimeout;
 
 /// Default limits of concurrent connections, in total and for each client: firmware, loaders,
@@ -121,19 +120,12 @@ impl HttpService {
 }
 
 /// State of an [`HttpService`] for one connection.
-pub(super) struct ConnectionService {
+struct ConnectionService {
     router: Router,
     downloads: Option<Downloads>,
     bodies: Option<Bodies>,
     proof: Option<Proof>,
     tunnel: Option<Tunnel>,
-}
-
-impl ConnectionService {
-    /// Returns the state of a connection with only a router.
-    pub(super) fn of(router: Router) -> Self {
-        Self { router, downloads: None, bodies: None, proof: None, tunnel: None }
-    }
 }
 
 /// Serves `service` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
@@ -244,7 +236,7 @@ async fn accept<F: Future<Output = ConnectionResult> + Send + 'static>(
     }
 }
 
-pub(super) type ConnectionResult = Result<(), Box<dyn Error + Send + Sync>>;
+type ConnectionResult = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Serves one connection from its first byte to its last.
 async fn serve_one<C: SendFile>(
@@ -261,20 +253,6 @@ async fn serve_one<C: SendFile>(
         None => RewoundStream::fresh(stream),
     };
     route(rest, peer, service, shutdown).await
-}
-
-/// Serves as [`route`] does. The type of the future is named, because a connection may have a tunnel
-/// that is served in the same way.
-pub(super) fn routed<S>(
-    stream: S,
-    peer: SocketAddr,
-    service: ConnectionService,
-    shutdown: CancellationToken,
-) -> Pin<Box<dyn Future<Output = ConnectionResult> + Send>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    Box::pin(route(stream, peer, service, shutdown))
 }
 
 /// Serves the part of a connection that the router handles, over HTTP/1.1 or HTTP/2.

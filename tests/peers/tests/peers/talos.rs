@@ -27,8 +27,8 @@ const GENERATE: [&str; 9] = [
     "--worker-machine-count",
     "2",
 ];
-/// Definitions of the kinds in the template, and the label of their contract: the providers add it to
-/// the files of their modules (config/crd/kustomization.yaml). Cluster API reads it.
+/// Definitions of the kinds in the template, and the label of their contract, which Cluster API
+/// reads. The providers add it to the files of their modules (config/crd/kustomization.yaml).
 const DEFINITIONS: [&str; 2] = [
     "taloscontrolplanes.controlplane.cluster.x-k8s.io",
     "talosconfigtemplates.bootstrap.cluster.x-k8s.io",

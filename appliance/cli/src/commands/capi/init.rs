@@ -2,7 +2,7 @@
 
 mod capt;
 
-use status::cluster_api::{from_copy, from_registry};
+use status::view::cluster_api::commands::{from_copy, from_registry};
 
 use crate::commands::Context;
 use crate::error::Error;

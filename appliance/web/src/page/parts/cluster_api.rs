@@ -1,7 +1,7 @@
 //! Cluster API: commands that connect a management cluster, and the machines of the box.
 
 use askama::Template;
-use status::cluster_api;
+use status::view::cluster_api::commands::{PAIR, from_copy};
 use status::view::{ClusterMachine, PairedCluster, StatusView};
 use status::words::{Shape, Tone};
 
@@ -50,8 +50,8 @@ struct MachineRow<'a> {
 /// Renders the commands for a workstation that reaches the pages at the URL `pages`. `authority` is
 /// the certificate of the box's authority as PEM.
 pub fn connect(view: &StatusView, pages: &str, authority: &str) -> String {
-    let init = cluster_api::from_copy(pages, authority);
-    rendered(&Connect { version: &view.version, init: init.trim_end(), pair: cluster_api::PAIR })
+    let init = from_copy(pages, authority);
+    rendered(&Connect { version: &view.version, init: init.trim_end(), pair: PAIR })
 }
 
 /// Renders the management clusters and the machines.

@@ -12,7 +12,9 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::http::{HttpService, Tunnel, serve_tls};
+use http_edge::Tunnel;
+
+use crate::http::{HttpService, serve_tls};
 
 const NAME: &str = "gitlab.box";
 

@@ -4,6 +4,7 @@
 //! A tunnel ends in a router of this process. No connection to another host is made, so that this
 //! is never a proxy to other hosts.
 
+use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +13,26 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::uri::Authority;
 use axum::http::{Request, Response, StatusCode, Version};
-use http_edge::{Connections, Limits};
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::HEAD_TIMEOUT;
-use super::listener::{ConnectionResult, ConnectionService, routed};
+use crate::{Connections, Limits};
 
 /// Limits of concurrent tunnels, in total and for each client.
 const TUNNELS: Limits = Limits { total: 64, each: 8 };
 /// Maximum time of a tunnel, with its handshake: clients download some small files.
 const TUNNEL_TIME: Duration = Duration::from_secs(120);
+/// Maximum time for the request's end, for the TLS handshake, and for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum bytes of a request's head, and of a response that waits for the client.
+const MAX_BUFFER: usize = 64 << 10;
+/// Maximum concurrent requests on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 16;
 /// Maximum length of a requested host in an error, in characters.
 const HOST_CHARS_MAX: usize = 60;
 
@@ -53,7 +60,7 @@ impl Tunnel {
     }
 
     /// Answers a CONNECT request, and serves the tunnel in a task of its own.
-    pub(super) fn answer(
+    pub fn answer(
         &self,
         request: Request<Incoming>,
         peer: SocketAddr,
@@ -67,13 +74,12 @@ impl Tunnel {
         };
         let tunnel = self.clone();
         tokio::spawn(async move {
-            let served = tunnel.serve(request, peer, shutdown);
-            let limited = tokio::time::timeout(TUNNEL_TIME, served);
-            match place.ended().run_until_cancelled(limited).await {
-                Some(Ok(Ok(()))) => {}
-                Some(Ok(Err(error))) => tracing::debug!(%peer, error, "a tunnel ended early"),
-                Some(Err(_)) => tracing::debug!(%peer, "closed a tunnel after its time"),
-                None => tracing::debug!(%peer, "closed a tunnel for a new one"),
+            let limited = tokio::time::timeout(TUNNEL_TIME, tunnel.serve(request));
+            // The client sees how its tunnel ends; nothing is done about it here.
+            tokio::select! {
+                _ = limited => {}
+                () = place.ended().cancelled_owned() => {}
+                () = shutdown.cancelled() => {}
             }
         });
         Response::new(Body::empty())
@@ -99,16 +105,23 @@ impl Tunnel {
         Err((StatusCode::FORBIDDEN, why))
     }
 
-    async fn serve(
-        self,
-        request: Request<Incoming>,
-        peer: SocketAddr,
-        shutdown: CancellationToken,
-    ) -> ConnectionResult {
+    async fn serve(self, request: Request<Incoming>) -> Result<(), Box<dyn Error + Send + Sync>> {
         let stream = tokio::time::timeout(HEAD_TIMEOUT, hyper::upgrade::on(request)).await??;
         let handshake = self.tls.accept(TokioIo::new(stream));
         let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
-        routed(stream, peer, ConnectionService::of(self.router), shutdown).await
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(MAX_BUFFER);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_send_buf_size(MAX_BUFFER);
+        let service = TowerToHyperService::new(self.router);
+        builder.serve_connection(TokioIo::new(stream), service).await
     }
 }
 
