@@ -1,12 +1,11 @@
 //! Output to the terminal: results on standard output, messages on standard error.
 
 mod bar;
-mod document;
-mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
+use printers::{document, table};
 use serde::Serialize;
 use serde_json::Value;
 use status::words::Tone;
@@ -14,9 +13,8 @@ use status::words::Tone;
 use crate::error::Error;
 
 pub use bar::Bar;
-pub use document::brief;
-pub use document::yaml;
-pub use table::{Cell, Table, line};
+pub use printers::document::{brief, yaml};
+pub use printers::table::{Cell, Table, line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {

@@ -37,7 +37,6 @@ use tokio_util::sync::CancellationToken;
 
 pub use error::BackupError;
 use error::disk;
-pub use gather::DEVICE_ID;
 pub use handlers::router;
 pub use place::{resume, unrestored};
 use provisioning::images::Images;

@@ -6,8 +6,10 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use durable_file::replace_private;
-use lifecycle::backups::DEVICE_ID as FILE;
 
+/// File in the state folder with the ID. Crate `lifecycle` leaves files with this suffix out of
+/// backups, and a restore keeps them.
+const FILE: &str = "id.device";
 /// Bytes of an ID.
 const BYTES: usize = 8;
 

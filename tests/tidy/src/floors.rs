@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 53] = [
+const PLACES: [Place; 54] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -57,6 +57,7 @@ const PLACES: [Place; 53] = [
     place("imaging", 2, &["stdx", "unpack"]),
     place("hardware-choice", 3, &["api", "status"]),
     place("machine-install", 2, &["api", "kube-yaml", "oci-reference", "stdx", "template"]),
+    place("printers", 3, &["api", "status"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
     place(
@@ -108,7 +109,11 @@ const PLACES: [Place; 53] = [
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),
-    place("cli", 3, &["api", "capi", "config", "release", "status", "stdx", "template"]),
+    place(
+        "cli",
+        3,
+        &["api", "capi", "config", "printers", "release", "status", "stdx", "template"],
+    ),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent-service", 3, &["agent-rpc", "api", "objects", "status", "stdx"]),
     place(

@@ -18,8 +18,8 @@ use crate::storage::SEALED;
 const FOLDERS: [&str; 2] = ["pki", "settings"];
 /// State files of this machine, which a backup leaves out: the keys and TPM data that protect the
 /// disk, the claim code, the state of the slots, the time of the last backup, the key of the daily
-/// backups, settings that the boot volume did not accept, and the ID of the device.
-const MACHINES: [&str; 10] = [
+/// backups, and settings that the boot volume did not accept.
+const MACHINES: [&str; 9] = [
     "sealing.key",
     "sealing.key.tpm",
     "backup.key.tpm",
@@ -29,12 +29,9 @@ const MACHINES: [&str; 10] = [
     "backup.json",
     super::daily::KEY,
     super::place::LEFT,
-    DEVICE_ID,
 ];
-/// State file with the ID of the device. A restored backup makes another device the same box.
-pub const DEVICE_ID: &str = "device-id";
 /// Suffixes of files that a backup leaves out, or whose content it has in another form.
-const OTHERS: [&str; 5] = [".redb", ".part", ".new", ".restoring", ".damaged"];
+const OTHERS: [&str; 6] = [".redb", ".part", ".new", ".restoring", ".damaged", ".device"];
 /// Prefix of files that a backup leaves out: the store, its reserve, and stores of other formats.
 const STORE: &str = "objects.";
 /// Prefix of files that a backup leaves out: DHCP observations of a network.

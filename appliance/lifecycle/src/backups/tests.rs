@@ -325,6 +325,7 @@ fn what_a_box_is_and_what_its_machine_is() {
         ("update.json", false),
         ("unrestored.toml", false),
         ("objects.redb", false),
+        ("id.device", false),
         ("objects.restoring", false),
         ("backup.part", false),
         ("dhcp-eth1", false),

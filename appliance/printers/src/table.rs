@@ -4,6 +4,7 @@ use status::words::{Tone, Word};
 
 const GAP: &str = "   ";
 
+/// Text of one cell, with the tone that decides its color.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: String,
@@ -28,6 +29,7 @@ impl Cell {
     }
 }
 
+/// Table whose column widths follow from its rows.
 #[derive(Debug, Clone)]
 pub struct Table {
     headings: Vec<&'static str>,
@@ -40,6 +42,7 @@ impl Table {
         Table { headings: headings.to_vec(), rows: Vec::new() }
     }
 
+    /// Appends a row with a cell for each heading; later headings may lack one.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -55,12 +58,12 @@ impl Table {
     }
 
     /// Returns the lines of the table, each with its newline.
-    pub fn render(&self, colour: bool) -> String {
+    pub fn render(&self, color: bool) -> String {
         let widths = self.widths();
         let headings: Vec<Cell> = self.headings.iter().map(|it| Cell::from(*it)).collect();
         let mut text = String::new();
         for row in std::iter::once(&headings).chain(&self.rows) {
-            text.push_str(&line(row, &widths, colour));
+            text.push_str(&line(row, &widths, color));
             text.push('\n');
         }
         text
@@ -68,10 +71,10 @@ impl Table {
 }
 
 /// Formats one row in columns of these widths.
-pub fn line(row: &[Cell], widths: &[usize], colour: bool) -> String {
+pub fn line(row: &[Cell], widths: &[usize], color: bool) -> String {
     let mut text = String::new();
     for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
-        text.push_str(&paint(&cell.text, cell.tone, colour));
+        text.push_str(&paint(&cell.text, cell.tone, color));
         if row[at + 1..].iter().any(|later| !later.text.is_empty()) {
             text.push_str(&pad(&cell.text, *width));
             text.push_str(GAP);
@@ -86,14 +89,14 @@ pub fn pad(text: &str, width: usize) -> String {
 }
 
 /// Returns `text` with the terminal color of its tone.
-pub fn paint(text: &str, tone: Option<Tone>, colour: bool) -> String {
+pub fn paint(text: &str, tone: Option<Tone>, color: bool) -> String {
     let code = match tone {
         Some(Tone::Good) => "32",
         Some(Tone::Bad) => "31",
         Some(Tone::Busy | Tone::Waiting) => "33",
         Some(Tone::Quiet) | None => return text.to_owned(),
     };
-    if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 #[cfg(test)]

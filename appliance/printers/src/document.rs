@@ -18,6 +18,7 @@ pub fn name(object: &Value) -> String {
     format!("{kind}/{}", object["metadata"]["name"].as_str().unwrap_or_default())
 }
 
+/// Formats a value as JSON of several lines, indented by two spaces.
 pub fn json(value: &Value) -> String {
     format!("{value:#}")
 }
