@@ -11,18 +11,21 @@ mod decide;
 mod domains;
 mod endpoint;
 mod error;
+mod live_host;
 mod observe;
 pub(crate) mod owner;
 mod provided;
 
-use std::net::IpAddr;
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use api::infrastructure::{Endpoint, TINKERBELL_CLUSTER};
 use api::meta::ObjectKey;
 use objects::{ObjectError, Objects, write_status};
 use serde_json::json;
-use stdx::Clock;
+use stdx::{Clock, MacAddr};
 
 use crate::ManagementView;
 use crate::management_view::ViewEvent;
@@ -33,10 +36,16 @@ use observe::Observed;
 pub(crate) use domains::BOXES;
 pub use provided::clusters_with_endpoints;
 
-/// Network addresses of the box.
+/// Future of [`BoxAddresses::other_host`].
+pub type OtherHost<'a> = Pin<Box<dyn Future<Output = Option<MacAddr>> + Send + 'a>>;
+
+/// Network addresses of the box, and of hosts beside it.
 pub trait BoxAddresses: Send + Sync + 'static {
     /// Returns true for an address of the box itself.
     fn has(&self, address: IpAddr) -> bool;
+    /// Returns the MAC of another host that answers for `address` on the network of `interface`;
+    /// `None` if none answers within a second, or if the box cannot ask.
+    fn other_host<'a>(&'a self, interface: &'a str, address: Ipv4Addr) -> OtherHost<'a>;
 }
 
 /// Reconciler for the clusters of one management cluster, or of the box's own API.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use api::tinkerbell::Hardware;
-use capi_controllers::tinkerbell_cluster::BoxAddresses;
+use capi_controllers::tinkerbell_cluster::{BoxAddresses, OtherHost};
 use capi_controllers::tinkerbell_machine::MetadataUrls;
 use config::Config;
 
@@ -31,5 +31,18 @@ impl MetadataUrls for OwnAddresses {
 impl BoxAddresses for OwnAddresses {
     fn has(&self, address: IpAddr) -> bool {
         is_own(address)
+    }
+
+    fn other_host<'a>(&'a self, interface: &'a str, address: Ipv4Addr) -> OtherHost<'a> {
+        Box::pin(async move {
+            match dhcp::arp::Checker::open(interface).await {
+                Ok(checker) => checker.in_use(address).await,
+                Err(error) => {
+                    let error = stdx::chain(&error);
+                    tracing::warn!(interface, %address, error, "cannot look for another host");
+                    None
+                }
+            }
+        })
     }
 }

@@ -10,14 +10,17 @@ use qemu::{BoxProcess, BoxProgram, Host, Segment};
 
 use crate::Lab;
 
+/// Address of the host of the nodes.
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 8);
+
 /// Kubelets, API servers and etcd of the clusters on the machines of a lab. They run on a host of
-/// their own in the rack, whose address is the endpoint of the clusters.
+/// their own in the rack, which gets the endpoint of a cluster with its first machine.
 pub struct Nodes {
     process: BoxProcess,
     /// Folder with the Kubernetes version of each machine whose installed system has called
     /// kubeadm.
     disks: PathBuf,
-    _host: Host,
+    host: Host,
 }
 
 impl Nodes {
@@ -25,8 +28,8 @@ impl Nodes {
     ///
     /// # Errors
     /// The host cannot be added, or the program cannot be built.
-    pub fn start(lab: &Lab, address: Ipv4Addr) -> anyhow::Result<Self> {
-        let host = lab.rack.add_host("nodes", &[(Segment::Near, address)])?;
+    pub fn start(lab: &Lab) -> anyhow::Result<Self> {
+        let host = lab.rack.add_host("nodes", &[(Segment::Near, HOST)])?;
         let disks = lab.rack.work_dir().join("nodes");
         fs::create_dir_all(&disks).context("cannot make the folder of the nodes")?;
         let program = built("workload-clusters", &[])?.remove(0);
@@ -35,7 +38,25 @@ impl Nodes {
             .args(["--kubeconfig".as_ref(), lab.provider_kubeconfig()?.as_os_str()])
             .args(["--disks".as_ref(), disks.as_os_str()]);
         let process = host.spawn(program)?;
-        Ok(Self { process, disks, _host: host })
+        Ok(Self { process, disks, host })
+    }
+
+    /// Takes the endpoint of a cluster, as kube-vip does on the first machine.
+    ///
+    /// # Errors
+    /// The kernel refuses the address.
+    pub fn take(&self, endpoint: Ipv4Addr) -> anyhow::Result<()> {
+        self.host.ip(&format!("address add {endpoint}/32 dev eth0\n"))?;
+        Ok(())
+    }
+
+    /// Gives the endpoint of a deleted cluster back.
+    ///
+    /// # Errors
+    /// The host does not have the address.
+    pub fn give_back(&self, endpoint: Ipv4Addr) -> anyhow::Result<()> {
+        self.host.ip(&format!("address del {endpoint}/32 dev eth0\n"))?;
+        Ok(())
     }
 
     /// Lets a machine run kubeadm of this Kubernetes version, with the user data of its Hardware.

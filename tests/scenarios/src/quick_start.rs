@@ -43,7 +43,8 @@ const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
 pub struct QuickStart {
     /// The management cluster, with the rack and the box.
     pub management: Management,
-    nodes: Nodes,
+    /// Kubelets, API server and etcd of the cluster.
+    pub nodes: Nodes,
     workstation: Workstation,
     clusterctl: PathBuf,
     /// Path of the configuration of clusterctl.
@@ -64,7 +65,7 @@ impl QuickStart {
         let lab = Lab::start(config)?;
         show("tinbox hardware push --file nuc1.yaml");
         lab.push_nuc(1, "ssh-ed25519 AAAA owner", "#cloud-config\n")?;
-        let nodes = Nodes::start(&lab, CONTROL_PLANE.parse()?)?;
+        let nodes = Nodes::start(&lab)?;
         let pages = SocketAddr::from((Ipv4Addr::new(10, 77, 0, 1), 443));
         let workstation = Workstation::new(pages, lab.authority())?;
         let clusterctl = clusterctl::program(CLUSTERCTL)?;
@@ -157,6 +158,7 @@ impl QuickStart {
     pub fn join(&self) -> anyhow::Result<()> {
         let management = &self.management;
         say("an emulated NUC has no internet: its kubelet, API server and etcd are in memory");
+        self.nodes.take(CONTROL_PLANE.parse()?)?;
         self.nodes.run_kubeadm("nuc1", KUBERNETES)?;
         let begun = Instant::now();
         let mut green = Green::default();

@@ -19,6 +19,8 @@ const RECHECK: Duration = Duration::from_secs(5 * 60);
 const CLUSTER_WAIT: Duration = Duration::from_secs(15);
 /// Wait for another cluster to release the endpoint, as after `clusterctl move`.
 const MOVE_WAIT: Duration = Duration::from_secs(15);
+/// Wait before the box asks again, by ARP, if another host has the endpoint.
+const HOST_WAIT: Duration = Duration::from_secs(30);
 /// Wait after a write of the endpoint, before the status is written.
 const ENDPOINT_WAIT: Duration = Duration::from_millis(100);
 
@@ -103,7 +105,8 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         }
         Err(error) => {
             update.fail(&error);
-            update.decision(Requeue::After(RECHECK))
+            let is_of_host = matches!(error, ClusterError::LiveHost { .. });
+            update.decision(Requeue::After(if is_of_host { HOST_WAIT } else { RECHECK }))
         }
     }
 }

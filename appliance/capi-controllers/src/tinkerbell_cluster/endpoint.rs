@@ -6,6 +6,7 @@ use api::infrastructure::cluster_api::Cluster;
 use api::infrastructure::{Endpoint, TinkerbellClusterSpec};
 
 use super::error::ClusterError;
+use super::live_host::LiveHost;
 use super::observe::Observed;
 
 /// Port of a Kubernetes API server, if neither object has a port.
@@ -49,8 +50,13 @@ pub fn check(observed: &Observed) -> Result<Endpoint, ClusterError> {
         return Err(ClusterError::BoxAddress { host, box_name });
     }
     // The smallest key, so that the message does not depend on the order of the list.
-    match observed.conflicts.iter().min().cloned() {
-        Some(hardware) => Err(ClusterError::HardwareAddress { host, hardware, box_name }),
+    if let Some(hardware) = observed.conflicts.iter().min().cloned() {
+        return Err(ClusterError::HardwareAddress { host, hardware, box_name });
+    }
+    match observed.live_host.clone() {
+        Some(LiveHost { mac, interface }) => {
+            Err(ClusterError::LiveHost { host, mac, interface, box_name })
+        }
         None => Ok(endpoint),
     }
 }

@@ -33,6 +33,19 @@ pub enum ClusterError {
         /// Name of the box.
         box_name: String,
     },
+    /// Another host answers for the endpoint before the control plane has a machine.
+    #[error("a host with the MAC {mac} answers on {interface} for the endpoint {host}{}",
+        of_box(.box_name))]
+    LiveHost {
+        /// Host of the endpoint.
+        host: String,
+        /// MAC of the other host.
+        mac: String,
+        /// Interface of the box.
+        interface: String,
+        /// Name of the box.
+        box_name: String,
+    },
     /// The box provides only IPv4 endpoints.
     #[error("the endpoint {host} is not an IPv4 address")]
     NotIpv4 {
@@ -114,6 +127,7 @@ impl ClusterError {
             | Self::PoolAddress { .. }
             | Self::BoxPort { .. }
             | Self::OtherCluster { .. }
+            | Self::LiveHost { .. }
             | Self::NotTaken { .. } => "EndpointConflict",
         }
     }
@@ -153,7 +167,7 @@ impl Hint for ClusterError {
                 "set spec.controlPlaneEndpoint.host to an unused IPv4 address in a Network of a \
                  box, outside its DHCP pool"
             }
-            Self::NotTaken { .. } => {
+            Self::NotTaken { .. } | Self::LiveHost { .. } => {
                 "set spec.controlPlaneEndpoint.host to an unused address, or switch off the \
                  machine that has it; the box tries again"
             }

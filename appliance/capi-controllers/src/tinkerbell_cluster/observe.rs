@@ -12,6 +12,7 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use objects::{ObjectError, find, read};
 use serde_json::Value;
 
+use super::live_host::LiveHost;
 use super::provided::{self, Provided};
 use super::{TinkerbellClusterReconciler, endpoint, owner};
 use hardware_choice::HardwareRequest;
@@ -41,6 +42,8 @@ pub struct Observed {
     pub conflicts: Vec<ObjectKey>,
     /// True if the host of the endpoint is an address of the box.
     pub is_own_address: bool,
+    /// Host that answers for the endpoint of a new cluster.
+    pub live_host: Option<LiveHost>,
     /// Name of the box.
     pub box_name: String,
     /// Objects of the box about endpoints that the box provides.
@@ -90,6 +93,7 @@ impl TinkerbellClusterReconciler {
             hosts: hosts.into_iter().filter_map(|host| read(host).ok()).collect(),
             conflicts: Vec::new(),
             is_own_address: false,
+            live_host: None,
             provided: Provided::default(),
             box_name: self.box_name.clone(),
             cluster,
@@ -107,6 +111,7 @@ impl TinkerbellClusterReconciler {
             observed.is_own_address = is_checked && !is_provided && self.addresses.has(address);
             if !observed.was_provisioned() {
                 observed.conflicts = self.conflicts(&observed, address).await?;
+                observed.live_host = self.live_host(&observed, address).await?;
             }
         }
         Ok(observed)

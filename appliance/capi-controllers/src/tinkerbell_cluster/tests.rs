@@ -1,4 +1,4 @@
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use objects::fake::Memory;
 use serde_json::{Value, json};
 use stdx::TestClock;
 
-use super::{BoxAddresses, TinkerbellClusterReconciler};
+use super::{BoxAddresses, OtherHost, TinkerbellClusterReconciler};
 use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
 
 mod boxes;
+mod live_host;
 mod moved;
 mod provided;
 
@@ -30,6 +31,10 @@ struct OneAddress;
 impl BoxAddresses for OneAddress {
     fn has(&self, address: IpAddr) -> bool {
         address.to_string() == BOX
+    }
+
+    fn other_host<'a>(&'a self, _: &'a str, _: Ipv4Addr) -> OtherHost<'a> {
+        Box::pin(async { None })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Endpoints that the box provides.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use api::tinkerbell::HARDWARE;
 use objects::Objects as _;
 use serde_json::{Value, json};
 
-use super::super::{BoxAddresses, clusters_with_endpoints};
+use super::super::{BoxAddresses, OtherHost, clusters_with_endpoints};
 use super::{VIP, World, cluster, condition, endpoint, host, ready, world};
 
 const READY: &str = "ControlPlaneEndpointReady";
@@ -164,6 +164,10 @@ struct WithEndpoint;
 impl BoxAddresses for WithEndpoint {
     fn has(&self, address: IpAddr) -> bool {
         address.to_string() == VIP
+    }
+
+    fn other_host<'a>(&'a self, _: &'a str, _: Ipv4Addr) -> OtherHost<'a> {
+        Box::pin(async { None })
     }
 }
 
