@@ -27,6 +27,9 @@ pub const CONNECTED: &str = "Connected";
 /// Type of the condition that tells if this device is the one of the box that serves the management
 /// cluster.
 pub const ACTIVE: &str = "Active";
+/// Type of the condition that is true if the clocks of the box and of the management cluster
+/// differ.
+pub const CLOCK_SKEW: &str = "ClockSkew";
 /// Type of the condition that is true if the management cluster has the provider's definitions of
 /// another release.
 pub const VERSION_SKEW: &str = "ProviderVersionSkew";
@@ -72,7 +75,7 @@ pub struct ManagementClusterStatus {
     /// a kubeconfig that leads to another cluster is not used.
     #[serde(rename = "clusterUID", skip_serializing_if = "Option::is_none")]
     pub cluster_uid: Option<String>,
-    /// Conditions [`CONNECTED`], [`ACTIVE`] and [`VERSION_SKEW`].
+    /// Conditions [`CONNECTED`], [`ACTIVE`], [`CLOCK_SKEW`] and [`VERSION_SKEW`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// URL of the API server.

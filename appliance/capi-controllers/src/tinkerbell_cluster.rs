@@ -36,7 +36,7 @@ use observe::Observed;
 pub(crate) use domains::BOXES;
 pub use provided::clusters_with_endpoints;
 
-/// Future of [`BoxAddresses::other_host`].
+/// Future of [`BoxAddresses::other_host`]; boxed, so that [`BoxAddresses`] can be a trait object.
 pub type OtherHost<'a> = Pin<Box<dyn Future<Output = Option<MacAddr>> + Send + 'a>>;
 
 /// Network addresses of the box, and of hosts beside it.

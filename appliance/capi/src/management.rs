@@ -5,6 +5,7 @@
 //! however long the outage lasts.
 
 mod admission;
+mod clock_skew;
 mod connection;
 mod credential;
 mod discovery;

@@ -10,6 +10,7 @@ mod failure;
 mod kubeconfig;
 mod list;
 mod path;
+mod server_clock;
 mod token_request;
 mod watched_api;
 mod watcher;
@@ -17,6 +18,7 @@ mod watcher;
 use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use http::Request;
+use jiff::Timestamp;
 use kube::api::{DeleteParams, GetParams, PostParams, Preconditions};
 use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
@@ -70,6 +72,11 @@ impl RemoteObjects {
         let request = Request::get(path).body(Vec::new());
         let request = request.map_err(kube::core::request::Error::BuildRequest);
         send(&self.connection, &subject, request).await
+    }
+
+    /// Returns the time by the clock of the API server; `None` before its first response.
+    pub fn server_time(&self) -> Option<Timestamp> {
+        self.connection.clock().now()
     }
 
     /// Replaces an object, or only its status.

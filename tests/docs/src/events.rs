@@ -100,7 +100,10 @@ const GROUPS: &[Group] = &[
         &[
             ("WaitingForCluster", "No Cluster of Cluster API has the TinkerbellCluster yet."),
             ("EndpointMissing", "Neither object has the host of the control plane."),
-            ("EndpointConflict", "A machine, a box or another host has the address of the endpoint."),
+            (
+                "EndpointConflict",
+                "A machine, a box or another host has the address of the endpoint.",
+            ),
             ("EndpointNotServed", "The box cannot provide the endpoint; the cause is given."),
             ("WaitingForEndpoint", "The box takes the address of the endpoint."),
             ("ControlPlaneEndpointReady", "The box forwards connections to the control plane."),

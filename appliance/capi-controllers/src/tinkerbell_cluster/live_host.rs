@@ -1,8 +1,8 @@
 //! Host that already answers for the endpoint of a new cluster.
 //!
 //! Later, a machine of the control plane itself answers, for example with kube-vip. So only a new
-//! cluster is checked: one whose Cluster has no endpoint yet. Cluster API writes that as soon as the
-//! infrastructure is ready, and `clusterctl move` keeps it.
+//! cluster is checked: one whose Cluster has no endpoint yet. Cluster API writes the endpoint as
+//! soon as the infrastructure is ready, and `clusterctl move` keeps it.
 
 use std::net::IpAddr;
 

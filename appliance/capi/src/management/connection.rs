@@ -319,6 +319,7 @@ impl Opened {
             expires: self.renewal.expires(),
             renewal_error: self.renewal.error().map(str::to_owned),
             contact,
+            server_time: self.remote.server_time(),
             activity: Some(self.heartbeat.activity().clone()),
             phase,
         }

@@ -1,6 +1,8 @@
 //! Status of a ManagementCluster: state of the connection, cause, and correction. Pure functions.
 
-use api::management_cluster::{ACTIVE, CONNECTED, ManagementClusterStatus, VERSION_SKEW};
+use api::management_cluster::{
+    ACTIVE, CLOCK_SKEW, CONNECTED, ManagementClusterStatus, VERSION_SKEW,
+};
 use api::meta::{Condition, Resource};
 use jiff::Timestamp;
 use objects::ObjectError;
@@ -8,6 +10,7 @@ use stdx::{Hint as _, chain};
 
 use super::CLUSTERS_MAX;
 use super::admission::Refusal;
+use super::clock_skew;
 use super::discovery::{Discovery, DiscoveryError};
 use super::heartbeat::Activity;
 use super::skew::{self, Skew};
@@ -36,6 +39,8 @@ pub struct Observation {
     pub renewal_error: Option<String>,
     /// Time of the last successful request.
     pub contact: Option<Timestamp>,
+    /// Time by the clock of the management cluster, after its first response.
+    pub server_time: Option<Timestamp>,
     /// State of this device among those of the box; `None` without a connection.
     pub activity: Option<Activity>,
     /// Progress of the connection.
@@ -68,8 +73,8 @@ impl Observation {
     /// Returns the state of a connection without a usable kubeconfig.
     pub fn closed(phase: Phase) -> Self {
         let (server, discovery, expires) = (None, None, None);
-        let (renewal_error, contact, activity) = (None, None, None);
-        Self { server, discovery, expires, renewal_error, contact, activity, phase }
+        let (renewal_error, contact, server_time, activity) = (None, None, None, None);
+        Self { server, discovery, expires, renewal_error, contact, server_time, activity, phase }
     }
 }
 
@@ -92,6 +97,13 @@ pub fn status(
         }
     }
     put(&mut status, CONNECTED, generation, verdict(seen), now);
+    if let Some(theirs) = seen.server_time {
+        let verdict = match clock_skew::difference(theirs, now) {
+            Some(message) => ("True", "ClocksDiffer", message),
+            None => ("False", "SameTime", String::new()),
+        };
+        put(&mut status, CLOCK_SKEW, generation, verdict, now);
+    }
     status.active_device = None;
     match &seen.activity {
         Some(activity) => {
@@ -271,6 +283,7 @@ fn reason(cause: Cause) -> &'static str {
         Cause::Definition => "ProviderMissing",
         Cause::Server => "NotKubernetes",
         Cause::Certificate => "CertificateMismatch",
+        Cause::Validity => "CertificateNotValid",
         Cause::Other => "Unreachable",
     }
 }

@@ -29,6 +29,7 @@ use tower::ServiceBuilder;
 
 use super::failure::{self, Failure, Subject};
 use super::kubeconfig::{ClientCertificate, Kubeconfig, KubeconfigError};
+use super::server_clock::ServerClock;
 
 /// Maximum time of a TCP connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -66,6 +67,7 @@ pub type Lines = Pin<Box<dyn Stream<Item = Result<String, LinesCodecError>> + Se
 pub struct Connection {
     client: kube::Client,
     authorization: Arc<RwLock<Option<HeaderValue>>>,
+    clock: ServerClock,
 }
 
 impl Connection {
@@ -102,13 +104,19 @@ impl Connection {
             .service(client);
         let client = kube::Client::new(service, DEFAULT_NAMESPACE);
         let authorization = kubeconfig.token.as_ref().and_then(authorization);
-        Ok(Self { client, authorization: Arc::new(RwLock::new(authorization)) })
+        let authorization = Arc::new(RwLock::new(authorization));
+        Ok(Self { client, authorization, clock: ServerClock::default() })
     }
 
     /// Creates a connection that sends its requests through `client`.
     #[cfg(test)]
     pub fn of(client: kube::Client) -> Self {
-        Self { client, authorization: Arc::default() }
+        Self { client, authorization: Arc::default(), clock: ServerClock::default() }
+    }
+
+    /// Returns the clock of the server.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
     /// Uses another token from the next request on, in all clones.
@@ -177,6 +185,7 @@ impl Connection {
             kube::Error::Service(error) => failure::of_transport(subject, error.as_ref()),
             error => failure::of_transport(subject, &error),
         })?;
+        self.clock.read(response.headers());
         let code = response.status();
         if code.is_success() {
             return Ok(response);

@@ -26,6 +26,8 @@ const SERVER: &str = "the answer is not from a Kubernetes API: check `server` in
 const NETWORK: &str = "check that the box reaches the API server of the management cluster";
 const CERTIFICATE: &str = "the certificate of the API server does not match \
                            certificate-authority-data or `server` of the kubeconfig";
+const VALIDITY: &str = "the certificate of the API server is not valid by the clock of the box: \
+                        set both clocks by NTP, or renew the certificate";
 
 /// Cause of an error that says nothing about objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +42,16 @@ pub enum Cause {
     Server,
     /// The certificate of the server is not the expected one.
     Certificate,
+    /// The certificate of the server is not valid yet, or no longer, by the clock of the box.
+    Validity,
     /// The server cannot be reached, or any other cause.
     Other,
 }
 
 /// Returns the advice of each cause.
 #[cfg(test)]
-pub fn hints() -> [&'static str; 6] {
-    [CREDENTIAL, RIGHTS, DEFINITION, SERVER, CERTIFICATE, NETWORK]
+pub fn hints() -> [&'static str; 7] {
+    [CREDENTIAL, RIGHTS, DEFINITION, SERVER, CERTIFICATE, VALIDITY, NETWORK]
 }
 
 impl Cause {
@@ -59,6 +63,7 @@ impl Cause {
             Some(DEFINITION) => Self::Definition,
             Some(SERVER) => Self::Server,
             Some(CERTIFICATE) => Self::Certificate,
+            Some(VALIDITY) => Self::Validity,
             _ => Self::Other,
         }
     }
@@ -195,8 +200,17 @@ pub fn of_unexpected(subject: &Subject, expected: &str, found: &str) -> ObjectEr
 /// Converts an error of the connection.
 pub fn of_transport(subject: &Subject, error: &(dyn std::error::Error + 'static)) -> ObjectError {
     let why = chain(error);
+    // rustls reports both with the times of the certificate and of the box.
+    let is_untimely = ["certificate expired", "certificate not valid yet"]
+        .iter()
+        .any(|error| why.contains(&format!("invalid peer certificate: {error}")));
     let is_untrusted = why.contains("invalid peer certificate");
-    subject.unavailable(why, Some(if is_untrusted { CERTIFICATE } else { NETWORK }))
+    let hint = match (is_untimely, is_untrusted) {
+        (true, _) => VALIDITY,
+        (false, true) => CERTIFICATE,
+        (false, false) => NETWORK,
+    };
+    subject.unavailable(why, Some(hint))
 }
 
 /// Converts a request without a response in time.

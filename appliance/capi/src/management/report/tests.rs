@@ -102,6 +102,7 @@ fn each_state_has_its_reason_and_says_what_to_do() {
             "clusterctl init",
         ),
         (watching(failing(&error(Cause::Certificate))), "False", "CertificateMismatch", "; the"),
+        (watching(failing(&error(Cause::Validity))), "False", "CertificateNotValid", "by NTP"),
         (watching(failing(&error(Cause::Server))), "False", "NotKubernetes", "; the answer"),
         (watching(failing(&error(Cause::Other))), "False", "Unreachable", "the cause; check"),
     ] {

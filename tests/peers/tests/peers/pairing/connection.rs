@@ -205,6 +205,16 @@ fn a_connection_outlives_lost_rights_and_its_token() {
     let new = wait_for("the new token", || Some(it.kubeconfig()).filter(|new| *new != old));
     until("its end in the status", || it.stored().status.credential_expires > expires);
     assert_eq!(new["clusters"], old["clusters"]);
+
+    // The clock of the management cluster is wrong.
+    let skew = || {
+        let all = it.stored().status.conditions;
+        all.into_iter().find(|it| it.kind == "ClockSkew").unwrap()
+    };
+    it.clock.advance(SignedDuration::from_hours(25));
+    until("the difference of the clocks", || skew().message.contains("a day behind"));
+    assert_eq!(skew().status, "True");
+    assert_eq!(it.stored().status.connected().unwrap().status, "True");
     good(&it.kubectl, &["create", "-f", "-"], &machine("m2"));
     until("a machine after the renewal", || it.changed().contains("m2"));
     assert_eq!(it.work.starts.load(Ordering::SeqCst), 1, "a renewal restarts nothing");
