@@ -54,7 +54,7 @@ fn shown(
             hardware: report.hardware.into(),
             ready: report.ready,
             state: report.state.into(),
-            choice: without_controls(&report.choice),
+            choice: status::plain_within(&report.choice, CHOICE_CHARS_MAX),
         })
         .collect();
     machines.sort_by(|a, b| {
@@ -85,11 +85,6 @@ pub fn name_of(key: &ObjectKey) -> String {
         "default" => key.name.clone(),
         _ => key.to_string(),
     }
-}
-
-fn without_controls(text: &str) -> String {
-    let chars = text.chars().map(|char| if char.is_control() { ' ' } else { char });
-    chars.take(CHOICE_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -24,4 +24,4 @@ pub mod update;
 pub mod view;
 pub mod words;
 
-pub use text::{TEXT_CHARS_MAX, plain};
+pub use text::{TEXT_CHARS_MAX, plain, plain_within};

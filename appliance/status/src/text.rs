@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-pub use plain::{TEXT_CHARS_MAX, plain};
+pub use plain::{TEXT_CHARS_MAX, plain, plain_within};
 
 /// Line of text without control characters, of at most [`TEXT_CHARS_MAX`] characters and an
 /// ellipsis. Every constructor cleans its input with [`plain()`].

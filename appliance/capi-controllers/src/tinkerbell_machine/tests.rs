@@ -3,6 +3,7 @@
 mod clusters;
 mod crash;
 mod deletion;
+mod guarded;
 mod outage;
 mod requests;
 mod safety;

@@ -18,7 +18,7 @@ pub struct PairedCluster {
     pub cluster_uid: String,
     /// API of the management cluster.
     pub objects: Arc<dyn Objects>,
-    /// The same API, whose reads are answered from the copies of the watched objects.
+    /// The same API, which reads watched objects from memory without a request.
     pub watched: Arc<dyn Objects>,
     /// Contract of Cluster API in the management cluster.
     pub contract: Contract,

@@ -15,8 +15,8 @@ use super::{RemoteObjects, WatchedObjects};
 
 /// API of a management cluster with the copies of its watchers.
 ///
-/// After each response, both sides of [`WatchedApi::live`] and [`WatchedApi::watched`] read objects
-/// that are at least as new as the response.
+/// A read by [`WatchedApi::live`] or [`WatchedApi::watched`] never returns an older state of an
+/// object than an earlier response did.
 #[derive(Clone)]
 pub struct WatchedApi {
     remote: RemoteObjects,

@@ -6,9 +6,14 @@ pub const TEXT_CHARS_MAX: usize = 200;
 /// Returns `text` safe for a log or a terminal: control characters become spaces, and a text over
 /// [`TEXT_CHARS_MAX`] characters is cut.
 pub fn plain(text: &str) -> String {
+    plain_within(text, TEXT_CHARS_MAX)
+}
+
+/// Returns `text` as [`plain`] does, with another maximum length in characters.
+pub fn plain_within(text: &str, chars_max: usize) -> String {
     let mut chars = text.trim().chars();
     let safe = |char: char| if is_unsafe(char) { ' ' } else { char };
-    let mut kept: String = chars.by_ref().take(TEXT_CHARS_MAX).map(safe).collect();
+    let mut kept: String = chars.by_ref().take(chars_max).map(safe).collect();
     if chars.next().is_some() {
         kept.push('…');
     }

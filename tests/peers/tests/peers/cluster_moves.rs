@@ -3,8 +3,8 @@
 //! installation, which an outage of the management cluster does not stop, and the deletion have an
 //! effect on the machines.
 //!
-//! Versions 1.12 to 1.14 share one Cluster API. Version 1.8 knows only contract v1beta1 and refuses
-//! that Cluster API, so it has one of its own series. The steps share one environment, whose
+//! Versions 1.12 to 1.14 run with one Cluster API. Version 1.8 refuses it, because it knows only
+//! contract v1beta1, and runs with Cluster API 1.8. All steps of a test share one environment: its
 //! programs take half a minute to start.
 
 pub mod world;

@@ -4,82 +4,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use api::bmc::JOB;
-use api::core::ObjectEvent;
 use api::infrastructure::TINKERBELL_MACHINE;
-use api::meta::{ObjectKey, Resource};
+use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use objects::fake::Memory;
-use objects::{ObjectError, Objects, Pending};
+use objects::{ObjectError, Objects as _};
 use serde_json::{Value, json};
 
 use super::deletion::bmc;
+use super::guarded::{Call, Guard, Guarded};
 use super::{STEPS_MAX, World};
 use controllers::runtime::{Reconciler as _, Requeue};
 use machine_install::workflow::second_name;
 
-/// Objects whose writes fail after a number of writes, as after a power cut.
-struct PowerCut {
-    memory: Arc<Memory>,
-    writes_left: Arc<AtomicUsize>,
-}
+/// Number of writes until all further ones fail, as after a power cut.
+struct PowerCut(Arc<AtomicUsize>);
 
-impl PowerCut {
-    fn write<'a, T: Send + 'a>(&'a self, write: Pending<'a, T>) -> Pending<'a, T> {
-        let one_less = |left: usize| left.checked_sub(1);
-        match self.writes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less) {
-            Ok(_) => write,
-            Err(_) => Box::pin(async { Err(ObjectError::Internal("power cut".to_owned())) }),
+impl Guard for PowerCut {
+    fn check(&self, call: &Call<'_>) -> Result<(), ObjectError> {
+        if matches!(call, Call::Read) {
+            return Ok(());
         }
-    }
-}
-
-impl Objects for PowerCut {
-    fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
-        self.memory.get(resource, key)
-    }
-
-    fn list<'a>(
-        &'a self,
-        resource: Resource,
-        namespace: Option<&'a str>,
-    ) -> Pending<'a, Vec<Value>> {
-        self.memory.list(resource, namespace)
-    }
-
-    fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        self.write(self.memory.create(resource, object))
-    }
-
-    fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        self.write(self.memory.update(resource, object))
-    }
-
-    fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        self.write(self.memory.update_status(resource, object))
-    }
-
-    fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
-        self.write(self.memory.delete(resource, key))
-    }
-
-    fn delete_uid<'a>(
-        &'a self,
-        resource: Resource,
-        key: &'a ObjectKey,
-        uid: &'a str,
-    ) -> Pending<'a, ()> {
-        self.write(self.memory.delete_uid(resource, key, uid))
-    }
-
-    fn record(&self, happening: ObjectEvent) {
-        self.memory.record(happening);
+        let one_less = |left: usize| left.checked_sub(1);
+        let counted = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
+        counted.map(drop).map_err(|_| ObjectError::Internal("power cut".to_owned()))
     }
 }
 
 /// Reconciles until the machine is at rest. Returns true if the power was cut before.
 async fn until_cut(world: &World, name: &str, writes: &Arc<AtomicUsize>) -> bool {
     let cut = |memory: &Arc<Memory>| {
-        Arc::new(PowerCut { memory: memory.clone(), writes_left: Arc::clone(writes) })
+        Arc::new(Guarded { memory: memory.clone(), guard: PowerCut(Arc::clone(writes)) })
     };
     let reconciler = world.reconciler_on(cut(&world.management), cut(&world.box_api));
     let key = ObjectKey::new("default", name);

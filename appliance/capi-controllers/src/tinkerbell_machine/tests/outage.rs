@@ -1,23 +1,23 @@
 //! Tests of outages of the management cluster, in simulated time: the controller retries, and after
 //! the outage the machine has the state of a life without one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use api::bmc::JOB;
-use api::core::ObjectEvent;
 use api::infrastructure::TINKERBELL_MACHINE;
-use api::meta::{ObjectKey, Resource};
+use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use controllers::runtime::{Controller, Signals};
 use objects::fake::Memory;
-use objects::{ObjectError, Objects, Pending};
+use objects::{ObjectError, Objects as _};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::World;
 use super::deletion::{bmc, end_job};
+use super::guarded::{Call, Guard, Guarded};
 
 /// Lengths of the outage.
 const OUTAGES: [Duration; 2] = [Duration::from_secs(600), Duration::from_secs(3600)];
@@ -26,76 +26,33 @@ const NOTICE_MAX: Duration = Duration::from_secs(16);
 /// Changes in the life of a machine.
 const CHANGES: usize = 4;
 
-/// Objects behind a network that can fail.
+/// Network that can fail.
 #[derive(Default)]
 struct Link {
-    memory: Arc<Memory>,
     is_away: AtomicBool,
     /// Attempts to reach the objects during an outage.
-    attempts: Mutex<usize>,
+    attempts: AtomicUsize,
     /// Kind and name of each created object.
     created: Mutex<Vec<(&'static str, String)>>,
 }
 
-impl Link {
-    fn pass<'a, T: Send + 'a>(&'a self, call: Pending<'a, T>) -> Pending<'a, T> {
-        if !self.is_away.load(Ordering::SeqCst) {
-            return call;
+impl Guard for Link {
+    fn check(&self, call: &Call<'_>) -> Result<(), ObjectError> {
+        if let Call::Create(resource, object) = call {
+            let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+            self.created.lock().unwrap().push((resource.kind, name));
         }
-        *self.attempts.lock().unwrap() += 1;
+        if !self.is_away.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.attempts.fetch_add(1, Ordering::SeqCst);
         let (what, why) = ("the management cluster".to_owned(), "timeout".to_owned());
-        let error = ObjectError::Unavailable { what, why, hint: None };
-        Box::pin(async { Err(error) })
+        Err(ObjectError::Unavailable { what, why, hint: None })
     }
 }
 
-impl Objects for Link {
-    fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
-        self.pass(self.memory.get(resource, key))
-    }
-
-    fn list<'a>(
-        &'a self,
-        resource: Resource,
-        namespace: Option<&'a str>,
-    ) -> Pending<'a, Vec<Value>> {
-        self.pass(self.memory.list(resource, namespace))
-    }
-
-    fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-        self.created.lock().unwrap().push((resource.kind, name));
-        self.pass(self.memory.create(resource, object))
-    }
-
-    fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        self.pass(self.memory.update(resource, object))
-    }
-
-    fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        self.pass(self.memory.update_status(resource, object))
-    }
-
-    fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
-        self.pass(self.memory.delete(resource, key))
-    }
-
-    fn delete_uid<'a>(
-        &'a self,
-        resource: Resource,
-        key: &'a ObjectKey,
-        uid: &'a str,
-    ) -> Pending<'a, ()> {
-        self.pass(self.memory.delete_uid(resource, key, uid))
-    }
-
-    fn record(&self, happening: ObjectEvent) {
-        self.memory.record(happening);
-    }
-}
-
-fn link(memory: &Arc<Memory>) -> Arc<Link> {
-    Arc::new(Link { memory: Arc::clone(memory), ..Link::default() })
+fn link(memory: &Arc<Memory>) -> Arc<Guarded<Link>> {
+    Arc::new(Guarded { memory: Arc::clone(memory), guard: Link::default() })
 }
 
 /// State after a change.
@@ -112,8 +69,8 @@ struct State {
 /// A machine with a running controller.
 struct Life {
     world: World,
-    management: Arc<Link>,
-    box_api: Arc<Link>,
+    management: Arc<Guarded<Link>>,
+    box_api: Arc<Guarded<Link>>,
     signals: Signals,
 }
 
@@ -153,7 +110,7 @@ impl Life {
         let machine = self.world.management.peek(TINKERBELL_MACHINE, "worker");
         State {
             reason: machine.map(|_| self.world.condition("worker", "Ready").1),
-            created: self.box_api.created.lock().unwrap().clone(),
+            created: self.box_api.guard.created.lock().unwrap().clone(),
             events: self.world.reasons(),
         }
     }
@@ -165,17 +122,17 @@ async fn live(cut: Option<(usize, Duration)>) -> Vec<State> {
     let mut states = Vec::new();
     for number in 0..CHANGES {
         let outage = cut.filter(|(at, _)| *at == number).map(|(_, length)| length);
-        life.management.is_away.store(outage.is_some(), Ordering::SeqCst);
+        life.management.guard.is_away.store(outage.is_some(), Ordering::SeqCst);
         life.change(number).await;
         if let Some(length) = outage {
             let before = life.all();
             tokio::time::sleep(length).await;
             assert_eq!(life.all(), before, "nothing happens to a machine in an outage");
             // The box retries at a limited rate.
-            let attempts = *life.management.attempts.lock().unwrap();
+            let attempts = life.management.guard.attempts.load(Ordering::SeqCst);
             let expected = usize::try_from(length.as_secs() / 15).unwrap();
             assert!((expected / 2..expected * 3).contains(&attempts), "{attempts} attempts");
-            life.management.is_away.store(false, Ordering::SeqCst);
+            life.management.guard.is_away.store(false, Ordering::SeqCst);
         }
         // No signal: the controller notices the end of the outage itself.
         tokio::time::sleep(NOTICE_MAX).await;

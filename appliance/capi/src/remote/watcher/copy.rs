@@ -114,8 +114,8 @@ impl Copy {
         known.watched.remove(key);
     }
 
-    /// Uses the object of a response until the watch has an event as new as the response. Objects
-    /// that are not watched are not kept, because no event would replace them.
+    /// Uses the object of a response until the watch has an event as new as the response. An object
+    /// outside the scope is ignored, because no event would replace it.
     pub fn answered(&self, object: &Value) {
         let key = list::key(object);
         let mut known = self.lock();

@@ -16,7 +16,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(3);
 pub async fn run(context: &Context, name: &str) -> Result<(), Error> {
     let path = context.path(MANAGEMENT_CLUSTER, name);
     let object = context.find(MANAGEMENT_CLUSTER, name).await?;
-    let cluster: ManagementCluster = read(&object);
+    let mut cluster = read(&object);
     let Some(other) = &cluster.status.active_device else {
         return result(context, name, &cluster);
     };
@@ -27,14 +27,14 @@ pub async fn run(context: &Context, name: &str) -> Result<(), Error> {
     context.printer.note(&format!(
         "this device takes over as soon as {other} is silent for a minute; switch that device off"
     ));
-    for look in 1..=LOOKS_MAX {
+    for _ in 0..LOOKS_MAX {
         tokio::time::sleep(LOOK_INTERVAL).await;
-        let cluster = read(&context.client.get(&path).await?);
-        if is_active(&cluster) || look == LOOKS_MAX {
-            return result(context, name, &cluster);
+        cluster = read(&context.client.get(&path).await?);
+        if is_active(&cluster) {
+            break;
         }
     }
-    Ok(())
+    result(context, name, &cluster)
 }
 
 fn read(object: &serde_json::Value) -> ManagementCluster {
