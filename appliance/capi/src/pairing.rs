@@ -22,7 +22,7 @@ use crate::management::{LEASE, TokenClaims};
 use crate::remote::{Kubeconfig, RemoteObjects};
 
 pub use self::error::PairingError;
-pub use self::identity::{Identity, box_name};
+pub use self::identity::{Identity, box_name, box_name_by_pem};
 pub use crate::components::PAIRING_NAMESPACE;
 
 /// Lifetime of a token. A box that is off for longer than a half must be paired again; an API
@@ -128,14 +128,50 @@ pub fn box_objects(
     ]
 }
 
-/// Returns a stored object with the content of a new one. Labels and annotations stay.
+/// Returns a stored object with the content of a new one. Labels, annotations, and the fields of
+/// `spec` that pairing never sets, such as `suspend`, stay.
 pub fn changed(mut stored: Value, new: &Value) -> Value {
-    for part in ["spec", "data"] {
-        if let Some(content) = new.get(part) {
-            stored[part] = content.clone();
-        }
+    if let Some(data) = new.get("data") {
+        stored["data"] = data.clone();
+    }
+    let (Some(stored_spec), Some(new_spec)) = (stored["spec"].as_object_mut(), new.get("spec"))
+    else {
+        return stored;
+    };
+    for field in ["kubeconfigSecretRef", "namespace", "watchFilter"] {
+        match new_spec.get(field) {
+            Some(content) => stored_spec.insert(field.to_owned(), content.clone()),
+            None => stored_spec.remove(field),
+        };
     }
     stored
+}
+
+/// Stores the objects of [`box_objects`], or changes those of an earlier pairing.
+///
+/// # Errors
+/// The box rejects an object, such as one with an invalid name.
+pub async fn store(
+    objects: &dyn Objects,
+    key: &ObjectKey,
+    kubeconfig: &Secret,
+    namespace: Option<&str>,
+    watch_filter: Option<&str>,
+) -> Result<(), ObjectError> {
+    for (kind, object) in box_objects(key, kubeconfig, namespace, watch_filter) {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let key = ObjectKey::new(&key.namespace, name);
+        match objects.create(kind, object.clone()).await {
+            Err(ObjectError::AlreadyExists(_)) => {
+                let stored = objects.get(kind, &key).await?;
+                objects.update(kind, changed(stored, &object)).await?;
+            }
+            created => {
+                created?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the name of the Secret of a ManagementCluster. Cluster API writes the kubeconfig of a

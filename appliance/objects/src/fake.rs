@@ -89,6 +89,9 @@ impl Memory {
         let part = if status { "status" } else { "spec" };
         old[part] = new[part].clone();
         if !status {
+            if let Some(data) = new.get("data") {
+                old["data"] = data.clone();
+            }
             for field in ["finalizers", "labels", "annotations"] {
                 let empty = if field == "finalizers" { json!([]) } else { json!({}) };
                 let value = new["metadata"].get(field).cloned();

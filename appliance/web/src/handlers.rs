@@ -5,6 +5,7 @@ pub(crate) mod audit;
 mod backup;
 pub(crate) mod event_stream;
 mod leave;
+mod pair;
 mod requested;
 pub mod setup;
 mod source;
@@ -32,6 +33,7 @@ use crate::response::{self, content, harden, html, see, text, with_cookie};
 pub(crate) use access::{Peer, address, prove};
 use audit::PageRequest;
 use event_stream::STREAMS_MAX;
+pub use pair::PairRequest;
 pub(crate) use requested::asked;
 use requested::{host, pages};
 pub use source::{Download, Source, SourceFuture};
@@ -112,6 +114,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", design::STYLE)))
         .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", design::SCRIPT)))
+        .merge(pair::routes())
         .merge(setup::routes())
         .fallback(get(show))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -210,7 +213,9 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
     let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
     let csrf = csrf(&site, &headers).unwrap_or_default();
     let start = match page {
-        Page::ClusterApi => page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem()),
+        Page::ClusterApi => {
+            page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &csrf)
+        }
         _ => String::new(),
     };
     html(status, page.html_after(&view, &csrf, &start))

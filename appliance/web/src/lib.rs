@@ -17,5 +17,7 @@ mod response;
 pub use design::{SCRIPT, STYLE};
 pub use handlers::audit::PageRequest;
 pub use handlers::event_stream::STREAMS_MAX;
-pub use handlers::{BODY_BYTES_MAX, Download, Site, Source, SourceFuture, plain, router, setup};
+pub use handlers::{
+    BODY_BYTES_MAX, Download, PairRequest, Site, Source, SourceFuture, plain, router, setup,
+};
 pub use owner::claim;

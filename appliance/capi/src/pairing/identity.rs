@@ -3,6 +3,8 @@
 
 use api::core::{CLUSTER_ROLE_BINDING, NAMESPACE, SERVICE_ACCOUNT};
 use api::meta::{ObjectKey, Resource};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
 use super::{ROLE, ROLE_BINDING};
@@ -35,6 +37,12 @@ pub fn box_name(url: &str, authority: &[u8]) -> String {
         (digest ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     });
     format!("{host}-{digest:08x}").trim_start_matches('-').to_owned()
+}
+
+/// Returns the name of a box as [`box_name`], with the certificate of its authority as PEM.
+pub fn box_name_by_pem(url: &str, authority: &str) -> String {
+    let der = CertificateDer::from_pem_slice(authority.as_bytes());
+    box_name(url, der.as_deref().unwrap_or_default())
 }
 
 /// Returns true if pairing created a RoleBinding and its Role: they let one account of the

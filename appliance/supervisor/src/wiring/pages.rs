@@ -1,5 +1,8 @@
 //! Wiring of the web pages, and of the status view that pages, panel and monitor show.
 
+mod kubeconfig;
+mod pairing;
+
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -39,13 +42,16 @@ use status::reset::BoxAction;
 use status::source::StatusSource;
 use status::source::ViewSource as _;
 use status::view::StatusView;
-use stdx::{Hint as _, Secret};
+use stdx::Secret;
 use tokio::net::TcpListener;
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
 use web::owner::{CLAIM, Owner, PrivateFiles};
 use web::setup::Setup;
-use web::{Download, PageRequest, Site, Source, SourceFuture};
+use web::{Download, PageRequest, PairRequest, Site, Source, SourceFuture};
 
+use self::kubeconfig::{at_host, is_address};
+use self::pairing::PagePairing;
 use super::Wiring;
 use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
@@ -88,6 +94,7 @@ struct PageSource {
     screens: Option<Screens>,
     audit: Audit,
     tokens: Option<Arc<Tokens>>,
+    pairing: PagePairing,
 }
 
 impl Source for PageSource {
@@ -138,14 +145,14 @@ impl Source for PageSource {
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
         Box::pin(async move {
             let order = BackupRequest { passphrase: Some(passphrase), ..BackupRequest::default() };
-            let made = self.backups.create(order).await.map_err(sentences)?;
+            let made = self.backups.create(order).await.map_err(refusal)?;
             let (name, size) = (made.name.clone(), made.last.bytes);
-            Ok(Download { name, size, body: made.body(&self.backups).map_err(sentences)? })
+            Ok(Download { name, size, body: made.body(&self.backups).map_err(refusal)? })
         })
     }
 
     fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {
-        Box::pin(async move { self.backups.restore_kept(name).await.map_err(sentences) })
+        Box::pin(async move { self.backups.restore_kept(name).await.map_err(refusal) })
     }
 
     fn restore(
@@ -154,15 +161,24 @@ impl Source for PageSource {
         passphrase: Secret,
     ) -> SourceFuture<'_, BackupSummary> {
         Box::pin(
-            async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(sentences) },
+            async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(refusal) },
         )
+    }
+
+    fn pair(&self, request: PairRequest) -> SourceFuture<'_, ()> {
+        Box::pin(self.pairing.pair(request))
     }
 }
 
+/// Returns the text of an error of a backup, as [`sentences`].
+fn refusal(error: BackupError) -> String {
+    sentences(&error)
+}
+
 /// Returns the text of an error for a page: a sentence with the error, and one with the hint.
-fn sentences(refused: BackupError) -> String {
-    let (why, hint) = (stdx::chain(&refused), refused.hint());
-    tracing::warn!(reason = why, hint, "a backup was refused");
+fn sentences(error: &(impl std::error::Error + stdx::Hint + 'static)) -> String {
+    let (why, hint) = (stdx::chain(error), error.hint());
+    tracing::warn!(reason = why, hint, "a request of a page was refused");
     let sentence = |text: &str| {
         let mut chars = text.chars();
         let first = chars.next().map(|char| char.to_uppercase().to_string());
@@ -170,15 +186,6 @@ fn sentences(refused: BackupError) -> String {
     };
     let hint = hint.map(|hint| format!(" {}", sentence(hint)));
     sentence(&why) + &hint.unwrap_or_default()
-}
-
-/// Returns true for an IP address. An IPv6 address must be in brackets.
-fn is_address(host: &str) -> bool {
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    match bare {
-        Some(bare) => bare.parse::<Ipv6Addr>().is_ok(),
-        None => host.parse::<Ipv4Addr>().is_ok(),
-    }
 }
 
 /// Returns the names of the box in the network, in addition to the configured names.
@@ -200,15 +207,6 @@ fn log_claim(pin: &str, code_file: Option<&Path>) {
     if let Some(file) = code_file {
         tracing::info!(file = %file.display(), "the box has no owner: its claim code is here");
     }
-}
-
-/// Replaces the server in a kubeconfig with `host`, the name by which the client reached the box.
-fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
-    let line = |line: &str| match line.split_once("server: ") {
-        Some((before, _)) => format!("{before}server: https://{host}:{port}\n"),
-        None => format!("{line}\n"),
-    };
-    kubeconfig.lines().map(line).collect()
 }
 
 impl Wiring {
@@ -308,6 +306,12 @@ impl Wiring {
         let repository = Repository::new(env!("CARGO_PKG_VERSION"));
         let authority = pki.ca_pem().to_owned();
         let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
+        let pairing = PagePairing {
+            objects: Arc::clone(&self.objects),
+            authority: authority.clone(),
+            of_its_own,
+            turn: Mutex::default(),
+        };
         let given = PageSource {
             status_builder,
             backups,
@@ -319,6 +323,7 @@ impl Wiring {
             screens,
             audit,
             tokens,
+            pairing,
         };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {
@@ -357,7 +362,7 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{BackupError, at_host, code_file, is_address, sentences};
+    use super::{BackupError, code_file, sentences};
 
     #[test]
     fn an_unclaimed_box_names_the_absolute_path_of_its_code() {
@@ -372,24 +377,7 @@ mod tests {
     fn a_page_has_the_error_and_its_hint_as_sentences() {
         let busy = "Another backup or restore is under way. Wait until the other backup or \
                     restore has ended.";
-        assert_eq!(sentences(BackupError::Busy), busy);
-        assert_eq!(sentences(BackupError::Ended).matches('.').count(), 1);
-    }
-
-    #[test]
-    fn a_host_that_is_not_the_box_is_not_written_into_a_kubeconfig() {
-        for address in ["10.0.0.1", "[fe80::1]"] {
-            assert!(is_address(address), "{address}");
-        }
-        for other in ["evil.example", "10.0.0.1.evil.example", "fe80::1", "[::1].evil", ""] {
-            assert!(!is_address(other), "{other}");
-        }
-    }
-
-    #[test]
-    fn a_kubeconfig_names_the_host_that_was_asked() {
-        let text = "clusters:\n- cluster:\n    server: https://10.0.0.1:6443\n    x: y\n";
-        let want = "clusters:\n- cluster:\n    server: https://[fe80::1]:7000\n    x: y\n";
-        assert_eq!(at_host(text, "[fe80::1]", 7000), want);
+        assert_eq!(sentences(&BackupError::Busy), busy);
+        assert_eq!(sentences(&BackupError::Ended).matches('.').count(), 1);
     }
 }

@@ -11,6 +11,7 @@ use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
 use crate::handlers::audit::PageRequest;
+use crate::handlers::pair::PairRequest;
 use crate::handlers::setup::Setup;
 
 /// Future of a result; the error is a sentence for people.
@@ -60,6 +61,9 @@ pub trait Source: Send + Sync + 'static {
     ) -> SourceFuture<'_, BackupSummary>;
     /// Restores a backup that the box made itself, by its name.
     fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary>;
+    /// Pairs the box with a management cluster. The result says nothing about the connection, which
+    /// the status view shows later.
+    fn pair(&self, request: PairRequest) -> SourceFuture<'_, ()>;
     /// Writes the record of a request into the audit log. Never waits.
     fn record(&self, request: PageRequest);
     /// Restarts, switches off or resets the box. Blocks: it writes to disk.

@@ -19,7 +19,7 @@ use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
 use super::requested::host_of;
-use super::{Download, PageRequest, Site, Source, SourceFuture, plain, router};
+use super::{Download, PageRequest, PairRequest, Site, Source, SourceFuture, plain, router};
 use crate::owner::{Owner, PrivateFiles};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -87,6 +87,14 @@ impl Source for Example {
                     Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
                 }
                 _ => Err("There is none of that name.".to_owned()),
+            }
+        })
+    }
+    fn pair(&self, request: PairRequest) -> SourceFuture<'_, ()> {
+        Box::pin(async move {
+            match (request.name.as_str(), request.host.as_str()) {
+                ("fleet", "10.0.0.9") => Ok(()),
+                _ => Err("Nothing is known of this cluster.".to_owned()),
             }
         })
     }

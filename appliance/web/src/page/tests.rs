@@ -41,7 +41,7 @@ fn night() -> UpdateTimes {
 }
 
 fn clusters(view: &StatusView) -> String {
-    let start = connect(view, "https://10.20.30.40", "PEM\n");
+    let start = connect(view, "https://10.20.30.40", "PEM\n", "c5rf");
     Page::ClusterApi.html_after(view, "c5rf", &start)
 }
 

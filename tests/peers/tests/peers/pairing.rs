@@ -2,6 +2,7 @@
 
 mod connection;
 mod devices;
+mod page;
 
 use std::fs;
 use std::path::PathBuf;

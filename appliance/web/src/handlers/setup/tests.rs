@@ -108,6 +108,9 @@ impl Source for FakeSource {
     fn restore_kept(&self, _: String) -> SourceFuture<'_, BackupSummary> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
+    fn pair(&self, _: crate::PairRequest) -> SourceFuture<'_, ()> {
+        Box::pin(async { Err(NOT_HERE.to_owned()) })
+    }
     fn record(&self, _: crate::PageRequest) {}
     fn leave(&self, _: BoxAction) -> Result<(), String> {
         Err(NOT_HERE.to_owned())

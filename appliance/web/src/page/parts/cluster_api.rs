@@ -16,6 +16,7 @@ struct Connect<'a> {
     version: &'a str,
     init: &'a str,
     pair: &'static str,
+    csrf: &'a str,
 }
 
 #[derive(Template)]
@@ -48,10 +49,10 @@ struct MachineRow<'a> {
 }
 
 /// Renders the commands for a workstation that reaches the pages at the URL `pages`. `authority` is
-/// the certificate of the box's authority as PEM.
-pub fn connect(view: &StatusView, pages: &str, authority: &str) -> String {
+/// the certificate of the box's authority as PEM. The form of the pairing contains `csrf`.
+pub fn connect(view: &StatusView, pages: &str, authority: &str, csrf: &str) -> String {
     let init = from_copy(pages, authority);
-    rendered(&Connect { version: &view.version, init: init.trim_end(), pair: PAIR })
+    rendered(&Connect { version: &view.version, init: init.trim_end(), pair: PAIR, csrf })
 }
 
 /// Renders the management clusters and the machines.
