@@ -3,6 +3,8 @@
 
 mod providers;
 
+pub use providers::Provider;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -70,12 +72,15 @@ pub struct SecretRef {
     pub namespace: String,
 }
 
-/// Options for each provider (protocol of a BMC). Only IPMI has a driver and typed options.
+/// Options for each provider (protocol of a BMC). IPMI and Intel AMT have drivers and typed options.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderOptions {
     /// Options of IPMI. Upstream names the field after the program `ipmitool`.
     pub ipmitool: Option<IpmiOptions>,
+    /// Options of Intel AMT.
+    #[serde(rename = "intelAMT", skip_serializing_if = "Option::is_none")]
+    pub intel_amt: Option<IntelAmtOptions>,
     /// Options of other providers, stored unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
@@ -89,6 +94,16 @@ pub struct IpmiOptions {
     pub port: u16,
     /// Cipher suite: `3` or `17`. Empty means the best one that both sides support.
     pub cipher_suite: String,
+}
+
+/// Options of an Intel AMT connection.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IntelAmtOptions {
+    /// TCP port; 0 means 16993 with TLS and 16992 without.
+    pub port: u16,
+    /// `http` without TLS, or `https`. The CRD sets `http` when the field is absent, as upstream.
+    pub host_scheme: String,
 }
 
 /// Last state of the machine as its BMC reported it.

@@ -101,7 +101,7 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send +
 /// Driver of one BMC. Every method has its own time limit. A caller may drop the returned future at
 /// any time; the next call then opens a new session.
 pub trait Driver: Send + Sync {
-    /// Returns the name of the protocol for display: `ipmi` or `fake`.
+    /// Returns the name of the protocol for display: `ipmi`, `amt` or `fake`.
     fn name(&self) -> &'static str;
 
     /// Reads the power state from the BMC.
@@ -122,7 +122,7 @@ pub trait Driver: Send + Sync {
 pub struct Address {
     /// Host name or IP address; IPv6 without brackets.
     pub host: String,
-    /// UDP port; default [`Address::IPMI_PORT`].
+    /// UDP port of IPMI, default [`Address::IPMI_PORT`], or TCP port of Intel AMT.
     pub port: u16,
 }
 
@@ -199,6 +199,19 @@ impl FromStr for CipherSuite {
     }
 }
 
+/// Protocol of a BMC, with its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// IPMI 2.0.
+    Ipmi {
+        /// Required suite; `None` means the best of [`CipherSuite::PREFERRED`] that the BMC
+        /// supports.
+        cipher_suite: Option<CipherSuite>,
+    },
+    /// Intel AMT, with TLS or, where the owner permits it, without.
+    Amt(amt::Security),
+}
+
 /// Connection data of one BMC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -206,8 +219,18 @@ pub struct Endpoint {
     pub address: Address,
     /// User name and password of an account.
     pub credentials: Credentials,
-    /// Required suite; `None` means the best of [`CipherSuite::PREFERRED`] that the BMC supports.
-    pub cipher_suite: Option<CipherSuite>,
+    /// Protocol that the BMC has.
+    pub protocol: Protocol,
+}
+
+impl Endpoint {
+    /// Returns the required cipher suite of IPMI; `None` if the driver selects the suite.
+    pub fn cipher_suite(&self) -> Option<CipherSuite> {
+        match self.protocol {
+            Protocol::Ipmi { cipher_suite } => cipher_suite,
+            Protocol::Amt(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -233,7 +256,8 @@ mod tests {
     fn a_printed_endpoint_keeps_its_password() {
         let credentials = Credentials { username: "admin".into(), password: "hunter2".into() };
         let address = Address::ipmi("bmc");
-        let endpoint = Endpoint { address, credentials, cipher_suite: None };
+        let protocol = Protocol::Ipmi { cipher_suite: None };
+        let endpoint = Endpoint { address, credentials, protocol };
         assert!(!format!("{endpoint:?}").contains("hunter2"));
     }
 }

@@ -3,8 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use stdx::Hint;
+
 use crate::ipmi::{CompletionCode, Malformed, SessionStatus};
-use crate::{Address, Power, PowerAction};
+use crate::{Address, BootDevice, Power, PowerAction};
 
 /// Error of a BMC or of the network path to it.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +134,25 @@ pub enum Error {
         /// Power action that was requested.
         action: PowerAction,
     },
+    /// The driver cannot set the boot device as requested.
+    #[error("{driver} cannot boot from {device}: {reason}")]
+    BootDevice {
+        /// Name of the driver.
+        driver: &'static str,
+        /// Boot device that was requested.
+        device: BootDevice,
+        /// Reason, as a sentence.
+        reason: &'static str,
+    },
+    /// Intel AMT, or the connection to the management engine, failed.
+    #[error("Intel AMT of {address}")]
+    Amt {
+        /// Address of the management engine.
+        address: Address,
+        /// Error of the driver.
+        #[source]
+        source: Box<amt::Error>,
+    },
     /// The driver sent a command that must not be repeated, and got no response: the BMC may have
     /// executed the command.
     #[error("BMC {address} did not confirm {action}: the action may have been done")]
@@ -172,7 +193,16 @@ pub enum Error {
 impl Error {
     /// Returns true if the BMC refused the user. Repeated logins may lock the account.
     pub fn refuses_login(&self) -> bool {
-        matches!(self, Self::WrongPassword { .. } | Self::Privilege { .. })
+        match self {
+            Self::Amt { source, .. } => source.refuses_login(),
+            error => matches!(error, Self::WrongPassword { .. } | Self::Privilege { .. }),
+        }
+    }
+
+    /// Returns the error with its causes and its hint, in one line.
+    pub fn sentence(&self) -> String {
+        let hint = self.hint().map(|hint| format!("; {hint}"));
+        format!("{}{}", stdx::chain(self), hint.unwrap_or_default())
     }
 
     /// Returns true if the same call may succeed later: no response, a busy BMC, or a damaged
@@ -189,13 +219,26 @@ impl Error {
             Self::SessionRefused { status, .. } => status.is_transient(),
             Self::CommandRefused { code, .. } => code.is_transient(),
             Self::Withheld { may_pass, .. } => *may_pass,
+            Self::Amt { source, .. } => source.is_transient(),
             Self::WrongPassword { .. }
             | Self::Privilege { .. }
             | Self::SuiteRefused { .. }
             | Self::Credentials { .. }
             | Self::UnknownSuite { .. }
             | Self::Unanswered { .. }
+            | Self::BootDevice { .. }
             | Self::Unsupported { .. } => false,
+        }
+    }
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Amt { source, .. } => source.hint(),
+            Self::Unanswered { source, .. } => source.hint(),
+            Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
+            _ => None,
         }
     }
 }

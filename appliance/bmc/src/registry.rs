@@ -5,31 +5,46 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use amt::Security;
+
 use crate::ipmi::Ipmi;
 use crate::ipmi::line::Line;
-use crate::{Address, Driver, Endpoint};
+use crate::{Driver, Endpoint, IntelAmt, Protocol};
 
-/// Maximum number of stored lines. Above this number, unused lines are dropped, together with their
-/// last working cipher suite.
+/// Maximum number of stored lines of one protocol. Above this number, unused lines are dropped,
+/// together with their last working cipher suite or their certificate of first use.
 const LINES_LIMIT: usize = 4096;
 
-type Lines = HashMap<(String, u16), Arc<Line>>;
+/// Lines of one protocol, by host name or address and port.
+type Lines<L> = HashMap<(String, u16), Arc<L>>;
 
-static LINES: LazyLock<Mutex<Lines>> = LazyLock::new(Mutex::default);
+static IPMI_LINES: LazyLock<Mutex<Lines<Line>>> = LazyLock::new(Mutex::default);
+static AMT_LINES: LazyLock<Mutex<Lines<amt::Line>>> = LazyLock::new(Mutex::default);
 
 /// Returns the driver for the BMC. The driver sends no packet before its first request.
 pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
-    Box::new(ipmi(endpoint))
+    match endpoint.protocol {
+        Protocol::Ipmi { .. } => Box::new(ipmi(endpoint)),
+        Protocol::Amt(security) => Box::new(intel_amt(endpoint, security)),
+    }
 }
 
 /// Returns the IPMI driver for the BMC, for requests that [`Driver`] does not have.
 pub fn ipmi(endpoint: Endpoint) -> Ipmi {
-    let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    Ipmi::new(line(&IPMI_LINES, &endpoint), endpoint)
+}
+
+/// Returns the Intel AMT driver for the machine, for requests that [`Driver`] does not have.
+pub fn intel_amt(endpoint: Endpoint, security: Security) -> IntelAmt {
+    IntelAmt::new(line(&AMT_LINES, &endpoint), endpoint, security)
+}
+
+fn line<L: Default>(lines: &Mutex<Lines<L>>, endpoint: &Endpoint) -> Arc<L> {
+    let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
     if lines.len() >= LINES_LIMIT {
         lines.retain(|_, line| Arc::strong_count(line) > 1);
     }
-    let Address { host, port } = &endpoint.address;
+    let (host, port) = (&endpoint.address.host, endpoint.address.port);
     // Names are compared as written: two names of one BMC give two lines.
-    let line = Arc::clone(lines.entry((host.to_ascii_lowercase(), *port)).or_default());
-    Ipmi::new(line, endpoint)
+    Arc::clone(lines.entry((host.to_ascii_lowercase(), port)).or_default())
 }

@@ -72,7 +72,7 @@ impl MachineReconciler {
             Ok(_) => self.refusals.forget(key),
             Err(_) => {}
         }
-        power.map_err(|error| stdx::chain(&error))
+        power.map_err(|error| error.sentence())
     }
 }
 

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
-use bmc::{Address, CipherSuite, Credentials, Endpoint};
+use bmc::{Address, CipherSuite, Credentials, Endpoint, Protocol};
 
 pub use chassis::Chassis;
 use machine::Machine;
@@ -119,7 +119,7 @@ impl BmcSim {
                 username: Self::USERNAME.into(),
                 password: Self::PASSWORD.into(),
             },
-            cipher_suite,
+            protocol: Protocol::Ipmi { cipher_suite },
         }
     }
 

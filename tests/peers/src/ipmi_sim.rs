@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bmc::{Address, CipherSuite, Credentials, Endpoint};
+use bmc::{Address, CipherSuite, Credentials, Endpoint, Protocol};
 use tempfile::TempDir;
 
 use crate::{find, loopback_address, poll};
@@ -124,7 +124,7 @@ impl IpmiSim {
                 username: Self::USERNAME.into(),
                 password: Self::PASSWORD.into(),
             },
-            cipher_suite,
+            protocol: Protocol::Ipmi { cipher_suite },
         }
     }
 

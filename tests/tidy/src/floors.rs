@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 54] = [
+const PLACES: [Place; 55] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -46,7 +46,8 @@ const PLACES: [Place; 54] = [
     place("store", 2, &["stdx"]),
     place("rbac", 2, &["stdx"]),
     place("backup", 2, &["stdx"]),
-    place("bmc", 2, &["resolver", "stdx"]),
+    place("amt", 2, &["resolver", "stdx"]),
+    place("bmc", 2, &["amt", "resolver", "stdx"]),
     place("dhcp", 2, &["stdx"]),
     place("netboot", 2, &["artifact-cache", "http-edge", "stdx"]),
     place("syslog", 2, &["stdx"]),

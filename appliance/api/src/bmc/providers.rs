@@ -1,53 +1,74 @@
-//! Check for the protocol of a BMC (`providerOptions`). The box has a driver for IPMI only.
+//! Choice of the protocol of a BMC (`providerOptions`). The box has drivers for IPMI and Intel AMT.
 
 use serde_json::Value;
 
 use super::Connection;
 
-/// Name of IPMI in `providerOptions` and in `preferredOrder`, in lower case.
+/// Names of the protocols with a driver in `preferredOrder`, in lower case.
 const IPMI: &str = "ipmitool";
+const INTEL_AMT: &str = "intelamt";
 /// Keys of `providerOptions` for protocols without a driver, each with its name for display.
-const OTHERS: [(&str, &str); 4] = [
-    ("redfish", "Redfish"),
-    ("intelAMT", "Intel AMT"),
-    ("rpc", "webhooks (rpc)"),
-    ("homeassistant", "Home Assistant"),
-];
+const OTHERS: [(&str, &str); 3] =
+    [("redfish", "Redfish"), ("rpc", "webhooks (rpc)"), ("homeassistant", "Home Assistant")];
 /// Key of `providerOptions` with a list of driver names, in order of preference.
 const ORDER: &str = "preferredOrder";
 
+/// Protocol with a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// IPMI 2.0 over LAN.
+    Ipmi,
+    /// Intel AMT by WS-Management.
+    IntelAmt,
+}
+
 impl Connection {
-    /// Returns the reason why the box cannot control the BMC: the options name only protocols other
-    /// than IPMI. Returns `None` if the options name IPMI, or no protocol.
-    pub fn undriven(&self) -> Option<String> {
-        let options = self.provider_options.as_ref()?;
-        if options.ipmitool.is_some() {
-            return None;
-        }
-        let is_set = |name: &str| options.rest.get(name).is_some_and(|value| !value.is_null());
-        let named = OTHERS.iter().filter(|(option, _)| is_set(option));
-        let mut ways: Vec<String> = named.map(|(_, name)| (*name).to_owned()).collect();
+    /// Returns the protocol of the BMC: the first of `preferredOrder` that has a driver, else the
+    /// one with options, IPMI first as upstream.
+    ///
+    /// # Errors
+    /// The options name only protocols without a driver; the error is a sentence.
+    pub fn provider(&self) -> Result<Provider, String> {
+        let Some(options) = &self.provider_options else { return Ok(Provider::Ipmi) };
         let order: Vec<&str> = options
             .rest
             .get(ORDER)
             .and_then(Value::as_array)
             .map(|names| names.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
-        if order.iter().any(|name| name.eq_ignore_ascii_case(IPMI)) {
-            return None;
+        let preferred = order.iter().find_map(|name| match name.to_ascii_lowercase().as_str() {
+            IPMI => Some(Provider::Ipmi),
+            INTEL_AMT => Some(Provider::IntelAmt),
+            _ => None,
+        });
+        let set = match (&options.ipmitool, &options.intel_amt) {
+            (Some(_), _) => Some(Provider::Ipmi),
+            (None, Some(_)) => Some(Provider::IntelAmt),
+            (None, None) => None,
+        };
+        if let Some(provider) = preferred.or(set) {
+            return Ok(provider);
         }
+        let is_set = |name: &str| options.rest.get(name).is_some_and(|value| !value.is_null());
+        let named = OTHERS.iter().filter(|(option, _)| is_set(option));
+        let mut ways: Vec<String> = named.map(|(_, name)| (*name).to_owned()).collect();
         if ways.is_empty() {
             ways.extend(order.iter().map(|name| (*name).to_owned()));
         }
         if ways.is_empty() {
-            return None;
+            return Ok(Provider::Ipmi);
         }
         let ways = ways.join(", ");
-        Some(format!(
+        Err(format!(
             "this BMC needs the driver {ways}, which this version of the box does not have; \
              nothing was sent to the BMC. If the BMC also supports IPMI, add \
              connection.providerOptions.ipmitool; otherwise switch the machine by hand"
         ))
+    }
+
+    /// Returns the reason why the box cannot control the BMC; `None` if it can.
+    pub fn undriven(&self) -> Option<String> {
+        self.provider().err()
     }
 }
 
@@ -55,11 +76,36 @@ impl Connection {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::bmc::Connection;
+    use crate::bmc::{Connection, Provider};
+
+    fn connection(options: Value) -> Connection {
+        let connection = json!({ "host": "10.0.0.9", "providerOptions": options });
+        serde_json::from_value(connection).unwrap()
+    }
 
     fn undriven(options: Value) -> Option<String> {
-        let connection = json!({ "host": "10.0.0.9", "providerOptions": options });
-        serde_json::from_value::<Connection>(connection).unwrap().undriven()
+        connection(options).undriven()
+    }
+
+    #[test]
+    fn the_protocol_is_the_preferred_one_with_a_driver() {
+        for (options, expected) in [
+            (json!({}), Provider::Ipmi),
+            (json!({ "intelAMT": {} }), Provider::IntelAmt),
+            (json!({ "intelAMT": {}, "ipmitool": {} }), Provider::Ipmi),
+            (
+                json!({ "intelAMT": {}, "ipmitool": {}, "preferredOrder": ["gofish", "IntelAMT"] }),
+                Provider::IntelAmt,
+            ),
+            (json!({ "intelAMT": {}, "redfish": {} }), Provider::IntelAmt),
+            (json!({ "preferredOrder": ["intelAMT"] }), Provider::IntelAmt),
+        ] {
+            assert_eq!(connection(options.clone()).provider(), Ok(expected), "{options}");
+        }
+        let amt = json!({ "intelAMT": { "port": 7, "hostScheme": "https" }, "rpc": { "a": 1 } });
+        let read = connection(amt.clone()).provider_options.unwrap();
+        let written = serde_json::to_value(&read).unwrap();
+        assert_eq!((&written["intelAMT"], &written["rpc"]), (&amt["intelAMT"], &amt["rpc"]));
     }
 
     #[test]
@@ -76,7 +122,6 @@ mod tests {
         }
         for (options, ways) in [
             (json!({ "redfish": { "port": 443 } }), "Redfish,"),
-            (json!({ "intelAMT": {} }), "Intel AMT,"),
             (json!({ "rpc": { "consumerURL": "http://x" } }), "webhooks (rpc),"),
             (json!({ "homeassistant": { "switchEntityID": "x" } }), "Home Assistant,"),
             (json!({ "redfish": {}, "rpc": {} }), "Redfish, webhooks (rpc),"),

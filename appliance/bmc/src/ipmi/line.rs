@@ -135,7 +135,7 @@ impl Turn<'_> {
     /// unknown state. A session with another suite or login is closed.
     async fn warm(&mut self) -> Option<Warm> {
         let warm = self.state.warm.take()?;
-        let suits = self.endpoint.cipher_suite.is_none_or(|suite| suite == warm.live.suite());
+        let suits = self.endpoint.cipher_suite().is_none_or(|suite| suite == warm.live.suite());
         if suits && warm.login == self.login {
             return Some(warm);
         }
@@ -152,10 +152,11 @@ impl Turn<'_> {
     }
 
     async fn open(&mut self) -> Result<Live, Error> {
-        let Endpoint { address, credentials, cipher_suite } = self.endpoint;
+        let Endpoint { address, credentials, .. } = self.endpoint;
+        let cipher_suite = self.endpoint.cipher_suite();
         let known = self.state.suite.take();
         let username = &credentials.username;
-        let opened = match open(address, &self.login, username, *cipher_suite, known).await {
+        let opened = match open(address, &self.login, username, cipher_suite, known).await {
             // The BMC no longer accepts the suite that worked last: tries all suites again.
             Err(Error::SuiteRefused { .. }) if known.is_some() && cipher_suite.is_none() => {
                 open(address, &self.login, username, None, None).await

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use api::bmc::Connection;
+use api::bmc::{Connection, Provider};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
-use bmc::{Address, Credentials, Driver, Endpoint};
+use bmc::{Address, Credentials, Driver, Endpoint, Protocol, Security};
 
 use objects::{Objects, fetch};
 
@@ -49,9 +49,7 @@ pub(super) async fn login(
     connection: &Connection,
     owner: &ObjectKey,
 ) -> Result<Endpoint, String> {
-    if let Some(why) = connection.undriven() {
-        return Err(why);
-    }
+    connection.provider()?;
     let secret_ref = &connection.auth_secret_ref;
     let namespace = match secret_ref.namespace.as_str() {
         "" => &owner.namespace,
@@ -72,27 +70,45 @@ pub(super) async fn login(
 }
 
 fn endpoint(connection: &Connection, credentials: Credentials) -> Result<Endpoint, String> {
-    let options = connection
-        .provider_options
-        .as_ref()
-        .and_then(|options| options.ipmitool.clone())
-        .unwrap_or_default();
-    let port = [options.port, connection.port]
-        .into_iter()
-        .find(|port| *port != 0)
-        .unwrap_or(Address::IPMI_PORT);
-    let cipher_suite = match options.cipher_suite.as_str() {
-        "" => None,
-        text => Some(text.parse().map_err(|error: bmc::Error| stdx::chain(&error))?),
-    };
-    let address = Address { host: connection.host.clone(), port };
-    Ok(Endpoint { address, credentials, cipher_suite })
+    let host = connection.host.clone();
+    let options = connection.provider_options.clone().unwrap_or_default();
+    let first =
+        |ports: [u16; 2], standard| ports.into_iter().find(|port| *port != 0).unwrap_or(standard);
+    match connection.provider()? {
+        Provider::Ipmi => {
+            let options = options.ipmitool.unwrap_or_default();
+            let port = first([options.port, connection.port], Address::IPMI_PORT);
+            let cipher_suite = match options.cipher_suite.as_str() {
+                "" => None,
+                text => Some(text.parse().map_err(|error: bmc::Error| stdx::chain(&error))?),
+            };
+            let (address, protocol) = (Address { host, port }, Protocol::Ipmi { cipher_suite });
+            Ok(Endpoint { address, credentials, protocol })
+        }
+        Provider::IntelAmt => {
+            let options = options.intel_amt.unwrap_or_default();
+            // Plain HTTP needs the explicit word of the Machine.
+            let (security, standard) = match options.host_scheme.as_str() {
+                "http" => (Security::Plain, Security::PLAIN_PORT),
+                "https" | "" => (Security::Tls { pin: None }, Security::TLS_PORT),
+                other => {
+                    return Err(format!(
+                        "expected http or https in connection.providerOptions.intelAMT.hostScheme, \
+                         found {other:?}"
+                    ));
+                }
+            };
+            // The port of the connection is the one of IPMI.
+            let address = Address { host, port: first([options.port, 0], standard) };
+            Ok(Endpoint { address, credentials, protocol: Protocol::Amt(security) })
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use api::bmc::{Connection, IpmiOptions, ProviderOptions};
-    use bmc::{CipherSuite, Credentials};
+    use api::bmc::{Connection, IntelAmtOptions, IpmiOptions, ProviderOptions};
+    use bmc::{CipherSuite, Credentials, Protocol, Security};
 
     use super::endpoint;
 
@@ -109,13 +125,32 @@ mod tests {
         connection.provider_options = Some(options);
         let endpoint = endpoint(&connection, credentials()).unwrap();
         assert_eq!(endpoint.address.to_string(), "10.0.0.9:6230");
-        assert_eq!(endpoint.cipher_suite, Some(CipherSuite::Three));
+        assert_eq!(endpoint.cipher_suite(), Some(CipherSuite::Three));
     }
 
     #[test]
     fn unset_means_the_standard_port_and_the_best_suite() {
         let endpoint = endpoint(&Connection::default(), credentials()).unwrap();
-        assert_eq!((endpoint.address.port, endpoint.cipher_suite), (623, None));
+        assert_eq!((endpoint.address.port, endpoint.cipher_suite()), (623, None));
+    }
+
+    #[test]
+    fn intel_amt_has_its_own_ports_and_needs_a_word_for_plain_http() {
+        for (scheme, port, expected, security) in [
+            ("http", 0, "10.0.0.9:16992", Security::Plain),
+            ("https", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
+            ("", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
+            ("http", 8080, "10.0.0.9:8080", Security::Plain),
+        ] {
+            let amt = IntelAmtOptions { port, host_scheme: scheme.into() };
+            let options = ProviderOptions { intel_amt: Some(amt), ..Default::default() };
+            let mut connection =
+                Connection { host: "10.0.0.9".into(), port: 623, ..Default::default() };
+            connection.provider_options = Some(options);
+            let endpoint = endpoint(&connection, credentials()).unwrap();
+            assert_eq!(endpoint.address.to_string(), expected, "{scheme}");
+            assert_eq!(endpoint.protocol, Protocol::Amt(security), "{scheme}");
+        }
     }
 
     #[test]

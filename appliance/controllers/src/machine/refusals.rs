@@ -57,7 +57,7 @@ mod tests {
     use std::time::Duration;
 
     use api::meta::ObjectKey;
-    use bmc::{Address, Credentials, Endpoint};
+    use bmc::{Address, Credentials, Endpoint, Protocol};
 
     use super::Refusals;
 
@@ -67,7 +67,7 @@ mod tests {
         let endpoint = |password: &str| Endpoint {
             address: Address::ipmi("bmc"),
             credentials: Credentials { username: "admin".into(), password: password.into() },
-            cipher_suite: None,
+            protocol: Protocol::Ipmi { cipher_suite: None },
         };
         let at = Duration::from_secs;
         assert!(!refusals.holds(&key, &endpoint("a"), at(0)));

@@ -47,7 +47,7 @@ impl Failure {
     pub fn cause(&self) -> Option<String> {
         match self {
             Self::Bmc(bmc::Error::NotConfirmed { source, .. }) => {
-                source.as_deref().map(|error| stdx::chain(error))
+                source.as_deref().map(bmc::Error::sentence)
             }
             Self::Bmc(bmc::Error::Withheld { .. }) | Self::StillOn => None,
             Self::NotConnected(_) | Self::Bmc(_) | Self::NotDone(_) | Self::Unknown(_) => {
@@ -61,7 +61,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotConnected(why) => f.write_str(why),
-            Self::Bmc(error) | Self::NotDone(error) => f.write_str(&stdx::chain(error)),
+            Self::Bmc(error) | Self::NotDone(error) => f.write_str(&error.sentence()),
             Self::Unknown(error) => write!(
                 f,
                 "{}; not sent again: check the machine, then request the action again",

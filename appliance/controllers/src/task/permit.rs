@@ -26,7 +26,7 @@ impl GuardedDriver<'_> {
     /// request for a minute or more.
     async fn shown<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         let error = result.as_ref().err().filter(|it| it.is_transient());
-        let error = error.map(|it| stdx::chain(it));
+        let error = error.map(Error::sentence);
         if let Some(error) = error {
             self.tasks.show(self.task, &error).await;
         }

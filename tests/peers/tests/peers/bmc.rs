@@ -1,6 +1,6 @@
 //! Our BMC driver, checked with `ipmitool`.
 
-mod clock;
+pub mod clock;
 mod openipmi;
 mod silence;
 mod suite17;

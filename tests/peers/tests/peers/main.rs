@@ -4,6 +4,7 @@
 
 mod access;
 mod agents;
+mod amt;
 mod backup;
 mod bmc;
 mod claim;

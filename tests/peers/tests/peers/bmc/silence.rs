@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bmc::{Address, Credentials, Endpoint, Error, registry};
+use bmc::{Address, Credentials, Endpoint, Error, Protocol, registry};
 use peers::bmc_sim::{BmcSim, Config};
 use peers::loopback_address;
 use tokio::time::{Instant, advance};
@@ -56,7 +56,7 @@ fn endpoint(at: SocketAddr) -> Endpoint {
     Endpoint {
         address: Address { host: at.ip().to_string(), port: at.port() },
         credentials: Credentials { username: "admin".into(), password: "secret".into() },
-        cipher_suite: None,
+        protocol: Protocol::Ipmi { cipher_suite: None },
     }
 }
 

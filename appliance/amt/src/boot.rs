@@ -1,0 +1,127 @@
+//! Boot device of the next boot: names, capabilities, and the instance of AMT_BootSettingData to
+//! write. AMT has no permanent boot device.
+
+use crate::Error;
+use crate::message::{Element, Malformed};
+
+/// Boot device of the next boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootTarget {
+    /// Network boot by PXE.
+    Pxe,
+    /// First disk.
+    Disk,
+    /// First disk, with the operating system in safe mode.
+    SafeMode,
+    /// CD or DVD.
+    Cdrom,
+    /// Setup program of the firmware.
+    Setup,
+}
+
+impl BootTarget {
+    /// Returns the key of the CIM_BootSourceSetting; `None` if the boot has no source.
+    pub fn source(self) -> Option<&'static str> {
+        match self {
+            Self::Pxe => Some("Intel(r) AMT: Force PXE Boot"),
+            Self::Disk | Self::SafeMode => Some("Intel(r) AMT: Force Hard-drive Boot"),
+            Self::Cdrom => Some("Intel(r) AMT: Force CD/DVD Boot"),
+            Self::Setup => None,
+        }
+    }
+
+    /// Returns the flag of AMT_BootCapabilities, and the function in words.
+    fn capability(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Pxe => ("ForcePXEBoot", "boot from the network"),
+            Self::Disk => ("ForceHardDriveBoot", "boot from the disk"),
+            Self::SafeMode => ("ForceHardDriveSafeModeBoot", "boot in safe mode"),
+            Self::Cdrom => ("ForceCDorDVDBoot", "boot from CD or DVD"),
+            Self::Setup => ("BIOSSetup", "boot to the firmware setup"),
+        }
+    }
+
+    /// Checks that the firmware can boot from the device. A missing flag means false.
+    ///
+    /// # Errors
+    /// The firmware cannot boot from the device, or the flag is not valid.
+    pub fn check(self, capabilities: &Element) -> Result<Result<(), Error>, Malformed> {
+        let (flag, what) = self.capability();
+        let is_offered = capabilities.flag(flag)?.unwrap_or(false);
+        let reason = "the firmware of this machine does not offer it (AMT_BootCapabilities)";
+        Ok(if is_offered { Ok(()) } else { Err(Error::Unsupported { what, reason }) })
+    }
+}
+
+/// Value of a field of AMT_BootSettingData in a Put.
+enum Field {
+    /// Same value as read.
+    Same,
+    /// Value that switches the option off.
+    Reset(&'static str),
+    /// Truth value that depends on the boot device.
+    When(BootTarget),
+}
+
+/// Fields of a Put, in the order that the firmware accepts. Other fields, such as
+/// `BIOSLastStatus` and `UEFIHTTPSBootEnabled`, are read-only, and newer firmware refuses them.
+/// A field that the firmware did not report is left out.
+const FIELDS: [(&str, Field); 24] = [
+    ("BIOSPause", Field::Reset("false")),
+    ("BIOSSetup", Field::When(BootTarget::Setup)),
+    ("BootMediaIndex", Field::Reset("0")),
+    ("ConfigurationDataReset", Field::Reset("false")),
+    ("ElementName", Field::Same),
+    ("EnforceSecureBoot", Field::Same),
+    ("FirmwareVerbosity", Field::Reset("0")),
+    ("ForcedProgressEvents", Field::Reset("false")),
+    ("IDERBootDevice", Field::Reset("0")),
+    ("InstanceID", Field::Same),
+    ("LockKeyboard", Field::Reset("false")),
+    ("LockPowerButton", Field::Reset("false")),
+    ("LockResetButton", Field::Reset("false")),
+    ("LockSleepButton", Field::Reset("false")),
+    ("OwningEntity", Field::Same),
+    ("PlatformErase", Field::Reset("false")),
+    ("RSEPassword", Field::Reset("")),
+    ("ReflashBIOS", Field::Reset("false")),
+    ("SecureErase", Field::Reset("false")),
+    ("UefiBootNumberOfParams", Field::Reset("0")),
+    ("UseIDER", Field::Reset("false")),
+    ("UseSOL", Field::Reset("false")),
+    ("UseSafeMode", Field::When(BootTarget::SafeMode)),
+    ("UserPasswordBypass", Field::Reset("false")),
+];
+
+/// Returns the fields of AMT_BootSettingData for one boot from `target`, with all options of
+/// earlier boots switched off.
+pub fn settings(target: BootTarget, read: &Element) -> Vec<(String, String)> {
+    let reported = FIELDS.iter().filter_map(|(name, field)| Some((name, field, read.child(name)?)));
+    let value = |field: &Field, child: &Element| match field {
+        Field::Same => child.text.clone(),
+        Field::Reset(value) => (*value).to_owned(),
+        Field::When(wanted) => (*wanted == target).to_string(),
+    };
+    reported.map(|(name, field, child)| ((*name).to_owned(), value(field, child))).collect()
+}
+
+/// Returns the boot device of the next boot. AMT reports only the firmware setup; `requested` is
+/// the device that the driver has set. `OptionsCleared` shows that a boot has used the options up.
+///
+/// # Errors
+/// A flag is not a truth value.
+pub fn next(
+    requested: Option<BootTarget>,
+    read: &Element,
+) -> Result<Option<BootTarget>, Malformed> {
+    if read.flag("OptionsCleared")?.unwrap_or(false) {
+        return Ok(None);
+    }
+    if read.flag("BIOSSetup")?.unwrap_or(false) {
+        return Ok(Some(BootTarget::Setup));
+    }
+    Ok(requested.filter(|target| *target != BootTarget::Setup))
+}
+
+#[cfg(test)]
+mod tests;

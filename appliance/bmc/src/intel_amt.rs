@@ -1,0 +1,145 @@
+//! Driver of Intel AMT: converts each action to the requests of the crate `amt`.
+
+use std::sync::Arc;
+
+use amt::{Amt, BootTarget, HostState, Identity, Inventory, Line, Login, PowerRequest, Security};
+
+use crate::{
+    Address, BootDevice, BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction,
+};
+
+/// Name of the driver for display.
+const NAME: &str = "amt";
+
+/// Driver of one machine by Intel AMT.
+#[derive(Debug)]
+pub struct IntelAmt {
+    device: Amt,
+    address: Address,
+}
+
+impl IntelAmt {
+    pub(crate) fn new(line: Arc<Line>, endpoint: Endpoint, security: Security) -> Self {
+        let Endpoint { address, credentials, .. } = endpoint;
+        let device = Amt::new(
+            line,
+            amt::Endpoint {
+                host: address.host.clone(),
+                port: Some(address.port),
+                security,
+                login: Login { username: credentials.username, password: credentials.password },
+            },
+        );
+        Self { device, address }
+    }
+
+    /// Returns the fingerprint of the TLS certificate; `None` without TLS. The login is not sent.
+    ///
+    /// # Errors
+    /// The machine does not respond, or has another certificate than expected.
+    pub async fn fingerprint(&self) -> Result<Option<amt::Fingerprint>, Error> {
+        self.device.fingerprint().await.map_err(|source| self.error(source))
+    }
+
+    /// Reads the identity of the machine, by which it is matched with Hardware.
+    ///
+    /// # Errors
+    /// The machine does not respond, or refuses the login.
+    pub async fn identity(&self) -> Result<Identity, Error> {
+        self.device.identity().await.map_err(|source| self.error(source))
+    }
+
+    /// Reads the inventory of the machine, also while it is off.
+    ///
+    /// # Errors
+    /// The machine does not respond, or refuses the login.
+    pub async fn inventory(&self) -> Result<Inventory, Error> {
+        self.device.inventory().await.map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: amt::Error) -> Error {
+        Error::Amt { address: self.address.clone(), source: Box::new(source) }
+    }
+
+    async fn change_power(&self, action: PowerAction) -> Result<(), Error> {
+        let request = match action {
+            PowerAction::On => PowerRequest::On,
+            PowerAction::Off => PowerRequest::Off,
+            PowerAction::Soft => PowerRequest::Soft,
+            PowerAction::Cycle => PowerRequest::Cycle,
+            PowerAction::Reset => PowerRequest::Reset,
+        };
+        let done = self.device.set_power(request).await;
+        done.map_err(|source| {
+            // On and off may be requested again after the state is read.
+            let is_final = matches!(source, amt::Error::Unconfirmed { .. })
+                && !matches!(action, PowerAction::On | PowerAction::Off);
+            let error = self.error(source);
+            match is_final {
+                true => {
+                    let source = Box::new(error);
+                    Error::Unanswered { address: self.address.clone(), action, source }
+                }
+                false => error,
+            }
+        })
+    }
+
+    async fn change_boot_device(&self, boot: BootOverride) -> Result<(), Error> {
+        if boot.persistent {
+            let reason = "Intel AMT sets the boot device of the next boot only";
+            return Err(Error::BootDevice { driver: NAME, device: boot.device, reason });
+        }
+        let target = match boot.device {
+            BootDevice::Pxe => BootTarget::Pxe,
+            BootDevice::Disk => BootTarget::Disk,
+            BootDevice::Bios => BootTarget::Setup,
+            BootDevice::Cdrom => BootTarget::Cdrom,
+            BootDevice::Safe => BootTarget::SafeMode,
+        };
+        self.device.set_boot(target).await.map_err(|source| self.error(source))
+    }
+
+    async fn next_boot_device(&self) -> Result<Option<BootOverride>, Error> {
+        let next = self.device.boot().await.map_err(|source| self.error(source))?;
+        let device = next.map(|target| match target {
+            BootTarget::Pxe => BootDevice::Pxe,
+            BootTarget::Disk => BootDevice::Disk,
+            BootTarget::Setup => BootDevice::Bios,
+            BootTarget::Cdrom => BootDevice::Cdrom,
+            BootTarget::SafeMode => BootDevice::Safe,
+        });
+        // The firmware's own settings select UEFI or legacy mode; AMT exists on UEFI machines.
+        Ok(device.map(|device| BootOverride { device, persistent: false, efi: true }))
+    }
+}
+
+impl Driver for IntelAmt {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn power(&self) -> Pending<'_, Power> {
+        Box::pin(async {
+            let state = self.device.power().await.map_err(|source| self.error(source))?;
+            Ok(match state {
+                // A sleeping machine can resume its work at any time, so it is not off.
+                HostState::On | HostState::Sleeping => Power::On,
+                HostState::Off => Power::Off,
+                HostState::Changing(_) | HostState::Unknown(_) => Power::Unknown,
+            })
+        })
+    }
+
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        Box::pin(self.change_power(action))
+    }
+
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
+        Box::pin(self.change_boot_device(boot))
+    }
+
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
+        Box::pin(self.next_boot_device())
+    }
+}

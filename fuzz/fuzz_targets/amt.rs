@@ -1,0 +1,86 @@
+//! An Intel AMT engine that sends any challenge, and any answer to each request.
+
+#![no_main]
+
+use amt::boot::{BootTarget, next, settings};
+use amt::digest::Challenge;
+use amt::envelope::{Class, Request};
+use amt::identity::{Consent, Identity, IdentityParts, Inventory};
+use amt::message::{Answer, Element};
+use amt::power::{PowerReading, PowerRequest, plan};
+use fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+
+const TARGETS: [BootTarget; 5] = [
+    BootTarget::Pxe,
+    BootTarget::Disk,
+    BootTarget::SafeMode,
+    BootTarget::Cdrom,
+    BootTarget::Setup,
+];
+
+fn challenge(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(challenge) = Challenge::find(text.lines()) else { return };
+    let login = ("admin", &"P@ssw0rd1".into());
+    let answer = challenge.authorization(login, ("POST", "/wsman"), "0a4f113b", 1);
+    assert!(!answer.contains("P@ssw0rd1"), "the password was sent");
+    assert!(!answer.contains('\n'), "a header was split");
+}
+
+/// Uses an element as the instance of every class.
+fn instance(element: &Element) {
+    if let Ok(reading) = PowerReading::read(element) {
+        for request in [PowerRequest::On, PowerRequest::Off, PowerRequest::Soft] {
+            let _ = plan(request, &reading).map_err(|error| error.to_string());
+        }
+    }
+    for target in TARGETS {
+        let fields = settings(target, element);
+        let _ = target.check(element);
+        let request = Request::put(Class("AMT_BootSettingData"), &[], &fields).envelope(1);
+        let written = Answer::parse(request.as_bytes()).expect("a valid request");
+        written.expect("AMT_BootSettingData").expect("the same class");
+    }
+    let _ = (next(None, element), Consent::read(element));
+    let some = Some(element.clone());
+    let parts = IdentityParts {
+        package: some.clone(),
+        chassis: some.clone(),
+        software: vec![element.clone()],
+        bios: some.clone(),
+        setup: some.clone(),
+        general: some.clone(),
+        port: some.clone(),
+        consent: some,
+    };
+    let _ = Identity::read(&parts);
+}
+
+fn answer(bytes: &[u8]) {
+    let Ok(answer) = Answer::parse(bytes) else { return };
+    if let Some(fault) = answer.fault() {
+        assert!(!fault.to_string().contains('\n'), "a fault is one line");
+        let _ = (fault.is_absent(), fault.is_busy());
+    }
+    let _ = answer.check_relation(7);
+    let _ = answer.clone().return_value("RequestPowerStateChange");
+    let _ = answer.clone().enumeration();
+    if let Ok((items, _)) = answer.clone().page() {
+        items.iter().for_each(instance);
+        let _ = Inventory::read(&items, &items, &items);
+    }
+    for class in ["CIM_AssociatedPowerManagementService", "AMT_BootSettingData", "CIM_Chassis"] {
+        if let Ok(element) = answer.clone().expect(class) {
+            instance(&element);
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input(bytes);
+    match input.byte() {
+        b'c' => challenge(input.0),
+        _ => answer(input.0),
+    }
+});

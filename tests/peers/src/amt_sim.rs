@@ -1,0 +1,268 @@
+//! A simulated management engine with Intel AMT, for cases that no emulator in a registry offers.
+//! It shares no code with our client; Intel's `go-wsman-messages` and Rufio's `iamt` check
+//! independently that the simulator is correct.
+
+mod firmware;
+mod http;
+mod instances;
+mod login;
+mod soap;
+
+use std::io::{BufReader, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use anyhow::Result;
+use bmc::{Address, Credentials, Endpoint, Fingerprint, Protocol, Security};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use firmware::{Firmware, Outcome};
+use http::{Answer, HttpRequest};
+
+use crate::loopback_address;
+
+/// Behavior of the simulated engine. Tests change it while the simulator runs.
+#[derive(Debug, Clone, Default)]
+pub struct Behavior {
+    /// True if the operating system runs Intel LMS, so that graceful states are offered.
+    pub lms: bool,
+    /// True while a session of KVM, serial-over-LAN or IDE-R is open.
+    pub session_open: bool,
+    /// True for an engine that answers 0 to a power-off that it refuses, as AMT 11.8.
+    pub refuses_silently: bool,
+    /// Return value of every power request, which is then not executed.
+    pub power_return: Option<u32>,
+    /// Return value of `SetBootConfigRole`, which is then not executed.
+    pub role_return: Option<u32>,
+    /// True for an engine that answers 0 and does nothing.
+    pub lies: bool,
+    /// Readings of the power state that show the old state after a change.
+    pub late_readings: u32,
+    /// True for an engine that executes power requests and ends the connection without an answer.
+    pub loses_answers: bool,
+    /// True for an engine that takes connections and never answers.
+    pub asleep: bool,
+    /// Consent that the engine requires: `OptInRequired` and `OptInState`.
+    pub consent: (u32, u32),
+    /// Classes that answer HTTP 400 with a page to `Enumerate`, as AMT 10.
+    pub enumerations_refused: Vec<&'static str>,
+    /// Classes that the firmware does not have.
+    pub absent: Vec<&'static str>,
+    /// True for the content type `application/octet-stream`, as AMT 11.8.
+    pub octet_stream: bool,
+    /// Requests after which a nonce is stale; 0 for no limit.
+    pub nonce_uses: u32,
+    /// Requests after which the engine closes the connection; 0 for no limit.
+    pub connection_uses: u32,
+    /// Items of one page of an enumeration; 0 for no limit.
+    pub page_items: usize,
+    /// Body of every answer with status 200, instead of the right one.
+    pub garbled: Option<String>,
+}
+
+/// A running engine with its machine, ended when dropped.
+pub struct AmtSim {
+    address: SocketAddr,
+    fingerprint: Option<Fingerprint>,
+    firmware: Arc<Mutex<Firmware>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl AmtSim {
+    /// Name of the only user.
+    pub const USERNAME: &str = "admin";
+    /// Password of [`AmtSim::USERNAME`].
+    pub const PASSWORD: &str = "P@ssw0rd1";
+
+    /// Starts an engine without TLS on a loopback address of its own. The machine is off.
+    pub fn start(behavior: Behavior) -> Result<Self> {
+        Self::listen(loopback_address()?.into(), behavior, None)
+    }
+
+    /// Starts an engine with TLS and a new certificate.
+    pub fn start_with_tls(behavior: Behavior) -> Result<Self> {
+        Self::start_with_tls_at(loopback_address()?.into(), behavior)
+    }
+
+    /// Starts an engine with TLS and a new certificate at the address of an earlier one.
+    pub fn start_with_tls_at(address: IpAddr, behavior: Behavior) -> Result<Self> {
+        let made = rcgen::generate_simple_self_signed(["amt".to_owned()])?;
+        let certificate = made.cert.der().clone();
+        let fingerprint = Fingerprint::of(&certificate);
+        let key = made.signing_key.serialize_der();
+        let key = key.try_into().map_err(|error| anyhow::anyhow!("{error}"))?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)?;
+        Self::listen(address, behavior, Some((Arc::new(config), fingerprint)))
+    }
+
+    fn listen(
+        address: IpAddr,
+        behavior: Behavior,
+        tls: Option<(Arc<ServerConfig>, Fingerprint)>,
+    ) -> Result<Self> {
+        // Intel's client knows only the standard ports.
+        let port = if tls.is_some() { Security::TLS_PORT } else { Security::PLAIN_PORT };
+        let listener = TcpListener::bind((address, port))?;
+        let address = listener.local_addr()?;
+        let firmware = Arc::new(Mutex::new(Firmware::new(behavior)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let fingerprint = tls.as_ref().map(|(_, fingerprint)| *fingerprint);
+        let config = tls.map(|(config, _)| config);
+        let thread = std::thread::spawn({
+            let (firmware, stop) = (Arc::clone(&firmware), Arc::clone(&stop));
+            move || {
+                for stream in listener.incoming() {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let Ok(stream) = stream else { continue };
+                    let (firmware, config) = (Arc::clone(&firmware), config.clone());
+                    std::thread::spawn(move || connection(stream, config, &firmware));
+                }
+            }
+        });
+        Ok(Self { address, fingerprint, firmware, stop, thread: Some(thread) })
+    }
+
+    /// Address of the engine.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Fingerprint of the certificate; `None` without TLS.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
+    }
+
+    /// Endpoint of the engine, without a pin.
+    pub fn endpoint(&self) -> Endpoint {
+        let security = match self.fingerprint {
+            Some(_) => Security::Tls { pin: None },
+            None => Security::Plain,
+        };
+        Endpoint {
+            address: Address { host: self.address.ip().to_string(), port: self.address.port() },
+            credentials: Credentials {
+                username: Self::USERNAME.into(),
+                password: Self::PASSWORD.into(),
+            },
+            protocol: Protocol::Amt(security),
+        }
+    }
+
+    /// Changes the behavior.
+    pub fn behave(&self, change: impl FnOnce(&mut Behavior)) {
+        change(&mut self.firmware().behavior);
+    }
+
+    /// Power state of the machine (`PowerState`), without the delay of readings.
+    pub fn power(&self) -> u32 {
+        self.firmware().power
+    }
+
+    /// Changes the power state, as the power button or the operating system does.
+    pub fn set_power(&self, state: u32) {
+        self.firmware().power = state;
+    }
+
+    /// Puts the operating system in modern standby (3) or out of it (2).
+    pub fn set_standby(&self, state: u32) {
+        self.firmware().standby = state;
+    }
+
+    /// State of the redirection service (`EnabledState`).
+    pub fn redirection(&self) -> u32 {
+        self.firmware().redirection
+    }
+
+    /// Boot devices that the machine has booted from, first to last. `default` stands for the
+    /// firmware's own order.
+    pub fn boots(&self) -> Vec<String> {
+        self.firmware().boots.clone()
+    }
+
+    /// Value of a field of AMT_BootSettingData.
+    pub fn boot_setting(&self, name: &str) -> String {
+        self.firmware().boot_setting(name).to_owned()
+    }
+
+    /// Requests that were executed, as `Class.Verb`, with the number for states.
+    pub fn executed(&self) -> Vec<String> {
+        self.firmware().executed.clone()
+    }
+
+    /// Number of logins that were refused, not counting requests without a login.
+    pub fn refused_logins(&self) -> usize {
+        self.firmware().login.refused
+    }
+
+    /// Number of connections that were opened.
+    pub fn connections(&self) -> usize {
+        self.firmware().streams.len()
+    }
+
+    fn firmware(&self) -> MutexGuard<'_, Firmware> {
+        locked(&self.firmware)
+    }
+}
+
+impl Drop for AmtSim {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for stream in self.firmware().streams.drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn locked(firmware: &Mutex<Firmware>) -> MutexGuard<'_, Firmware> {
+    firmware.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn connection(stream: TcpStream, tls: Option<Arc<ServerConfig>>, firmware: &Mutex<Firmware>) {
+    if let Ok(stream) = stream.try_clone() {
+        locked(firmware).streams.push(stream);
+    }
+    // A client that went away ends the connection.
+    let _ = match tls.map(ServerConnection::new) {
+        None => serve(stream, firmware),
+        Some(Ok(connection)) => serve(StreamOwned::new(connection, stream), firmware),
+        Some(Err(_)) => Ok(()),
+    };
+}
+
+fn serve(stream: impl Read + Write, firmware: &Mutex<Firmware>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut count = 0;
+    while let Some(request) = HttpRequest::read(&mut reader)? {
+        count += 1;
+        let outcome = locked(firmware).answer(&request);
+        let mut answer = match outcome {
+            Outcome::Answer(answer) => answer,
+            Outcome::Cut => return Ok(()),
+            Outcome::Silence => {
+                // Holds the connection until the client gives up.
+                let _ = std::io::copy(&mut reader, &mut std::io::sink());
+                return Ok(());
+            }
+        };
+        let uses = locked(firmware).behavior.connection_uses;
+        answer.closes |= request.closes || (uses > 0 && count >= uses);
+        Answer::write(&answer, reader.get_mut())?;
+        if answer.closes {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

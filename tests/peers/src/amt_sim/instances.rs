@@ -1,0 +1,233 @@
+//! Instances of the engine's classes. The values are those of an Intel NUC9V7QNX with AMT 12.0.67.
+
+use super::firmware::{Firmware, ON};
+use super::login::REALM;
+use super::soap::escaped;
+
+/// Instance of a class: its keys, and its fields in the order of the schema.
+#[derive(Debug)]
+pub struct Instance {
+    pub keys: Vec<(&'static str, String)>,
+    fields: Vec<(String, String)>,
+}
+
+/// Resource URI of a class.
+pub fn class_uri(class: &str) -> String {
+    let schema = match class.split('_').next().unwrap_or_default() {
+        "AMT" => "http://intel.com/wbem/wscim/1/amt-schema/1",
+        "IPS" => "http://intel.com/wbem/wscim/1/ips-schema/1",
+        _ => "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2",
+    };
+    format!("{schema}/{class}")
+}
+
+impl Instance {
+    fn new(key: &'static str, fields: &[(&str, &str)]) -> Self {
+        let value = fields.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
+        let keys = value.map(|value| (key, value.to_owned())).into_iter().collect();
+        let fields = fields.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        Self { keys, fields }
+    }
+
+    pub fn has_key(&self, name: &str, value: &str) -> bool {
+        self.keys.iter().any(|(key, found)| *key == name && found == value)
+    }
+
+    /// True if all selectors name this instance. Unknown keys are ignored, as AMT does for classes
+    /// with one instance.
+    pub fn matches(&self, selectors: &[(String, String)]) -> bool {
+        selectors.iter().all(|(name, value)| {
+            self.keys.iter().all(|(key, _)| key != name) || self.has_key(name, value)
+        })
+    }
+
+    pub fn xml(&self, class: &str, prefix: &str) -> String {
+        let fields: String = self
+            .fields
+            .iter()
+            .map(|(name, value)| {
+                let value = escaped(value);
+                format!("<{prefix}:{name}>{value}</{prefix}:{name}>")
+            })
+            .collect();
+        format!("<{prefix}:{class}>{fields}</{prefix}:{class}>")
+    }
+
+    /// All instances of a class; `None` if the engine does not have the class. Readings of the
+    /// power show the state `power`.
+    pub fn of_class(firmware: &Firmware, class: &str, power: u32) -> Option<Vec<Self>> {
+        Some(match class {
+            "CIM_AssociatedPowerManagementService" => vec![power_state(firmware, power)],
+            "IPS_PowerManagementService" => {
+                let standby = firmware.standby.to_string();
+                let mut fields = vec![("Name", "Intel(r) AMT Power Management Service")];
+                // A machine that is off has no such state (AMT 15 and 18).
+                if firmware.power == ON {
+                    fields.push(("OSPowerSavingState", &standby));
+                }
+                vec![Self::new("Name", &fields)]
+            }
+            "AMT_RedirectionService" => {
+                let state = firmware.redirection.to_string();
+                vec![Self::new(
+                    "Name",
+                    &[
+                        ("CreationClassName", class),
+                        ("EnabledState", &state),
+                        ("ListenerEnabled", "true"),
+                        ("Name", "Intel(r) AMT Redirection Service"),
+                    ],
+                )]
+            }
+            "IPS_OptInService" => {
+                let (required, state) = firmware.behavior.consent;
+                let (required, state) = (required.to_string(), state.to_string());
+                let name = ("Name", "Intel(r) AMT OptIn Service");
+                let fields = [name, ("OptInRequired", &required), ("OptInState", &state)];
+                vec![Self::new("Name", &fields)]
+            }
+            "AMT_BootSettingData" => {
+                let keys = vec![("InstanceID", firmware.boot_setting("InstanceID").to_owned())];
+                vec![Self { keys, fields: firmware.boot_settings().to_vec() }]
+            }
+            "AMT_BootCapabilities" => vec![capabilities()],
+            "CIM_BootConfigSetting" => vec![Self::new(
+                "InstanceID",
+                &[
+                    ("ElementName", "Intel(r) AMT: Boot Configuration"),
+                    ("InstanceID", "Intel(r) AMT: Boot Configuration 0"),
+                ],
+            )],
+            "CIM_BootSourceSetting" => sources(),
+            "CIM_ComputerSystem" => ["Intel(r) AMT", "ManagedSystem"].map(system).into(),
+            other => return hardware(other),
+        })
+    }
+}
+
+fn power_state(firmware: &Firmware, power: u32) -> Instance {
+    let mut instance = Instance::new("PowerState", &[("PowerState", &power.to_string())]);
+    instance.keys.clear();
+    let available = firmware.available().into_iter();
+    let available =
+        available.map(|state| ("AvailableRequestedPowerStates".to_owned(), state.to_string()));
+    instance.fields.splice(0..0, available);
+    instance
+}
+
+fn system(name: &'static str) -> Instance {
+    let class = "CIM_ComputerSystem";
+    let mut system = Instance::new("Name", &[("CreationClassName", class), ("Name", name)]);
+    system.keys.insert(0, ("CreationClassName", class.to_owned()));
+    system
+}
+
+fn capabilities() -> Instance {
+    let flags = [
+        ("BIOSSetup", "true"),
+        ("ForceCDorDVDBoot", "true"),
+        ("ForceHardDriveBoot", "true"),
+        ("ForceHardDriveSafeModeBoot", "false"),
+        ("ForcePXEBoot", "true"),
+        ("IDER", "true"),
+        ("InstanceID", "Intel(r) AMT:BootCapabilities 0"),
+        ("SOL", "true"),
+    ];
+    Instance::new("InstanceID", &flags)
+}
+
+fn sources() -> Vec<Instance> {
+    let source = |(name, string): (&str, &str)| {
+        let id = format!("Intel(r) AMT: Force {name} Boot");
+        let fields = [
+            ("ElementName", "Intel(r) AMT: Boot Source"),
+            ("FailThroughSupported", "2"),
+            ("InstanceID", id.as_str()),
+            ("StructuredBootString", string),
+        ];
+        Instance::new("InstanceID", &fields)
+    };
+    let sources =
+        [("Hard-drive", "CIM:Hard-Disk:1"), ("PXE", "CIM:Network:1"), ("CD/DVD", "CIM:CD/DVD:1")];
+    sources.map(source).into()
+}
+
+/// Classes that do not change.
+fn hardware(class: &str) -> Option<Vec<Instance>> {
+    let software = |(name, version): (&'static str, &'static str)| {
+        Instance::new("InstanceID", &[("InstanceID", name), ("VersionString", version)])
+    };
+    let module = |(bank, serial): (&'static str, &'static str)| {
+        Instance::new(
+            "Tag",
+            &[
+                ("BankLabel", bank),
+                ("Capacity", "17179869184"),
+                ("PartNumber", "CT16G4SFD824A.M16FE "),
+                ("SerialNumber", serial),
+                ("Tag", serial),
+            ],
+        )
+    };
+    let one = |key, fields: &[(&str, &str)]| vec![Instance::new(key, fields)];
+    Some(match class {
+        "CIM_ComputerSystemPackage" => {
+            one("", &[("PlatformGUID", "00112233445566778899AABBCCDDEEFF")])
+        }
+        "CIM_Chassis" => one(
+            "Tag",
+            &[
+                ("Manufacturer", "Intel(R) Client Systems"),
+                ("Model", "NUC9V7QNX"),
+                ("SerialNumber", "SERIAL000001"),
+                ("Tag", "CIM_Chassis"),
+            ],
+        ),
+        "CIM_SoftwareIdentity" => {
+            [("Flash", "12.0.67"), ("AMT", "12.0.67"), ("Sku", "16392")].map(software).into()
+        }
+        "CIM_BIOSElement" => {
+            one("Name", &[("Name", "Primary BIOS"), ("Version", "QNCFLX70.0054.2020.0810.2227")])
+        }
+        "AMT_SetupAndConfigurationService" => one(
+            "Name",
+            &[
+                ("Name", "Intel(r) AMT Setup and Configuration Service"),
+                ("ProvisioningMode", "1"),
+                ("ProvisioningState", "2"),
+            ],
+        ),
+        "AMT_GeneralSettings" => one(
+            "InstanceID",
+            &[
+                ("DigestRealm", REALM),
+                ("HostName", "nuc-1"),
+                ("InstanceID", "Intel(r) AMT: General Settings"),
+            ],
+        ),
+        "AMT_EthernetPortSettings" => one(
+            "InstanceID",
+            &[
+                ("InstanceID", "Intel(r) AMT Ethernet Port Settings 0"),
+                ("LinkIsUp", "true"),
+                ("LinkPolicy", "1"),
+                ("LinkPolicy", "14"),
+                ("MACAddress", "02-00-00-00-00-01"),
+            ],
+        ),
+        "CIM_PhysicalMemory" => [("BANK 0", "00000001"), ("BANK 2", "00000002")].map(module).into(),
+        "CIM_Chip" => one(
+            "Tag",
+            &[
+                ("ElementName", "Managed System Processor Chip"),
+                ("Tag", "CPU 0"),
+                ("Version", "Intel(R) Core(TM) i7-9850H CPU @ 2.60GHz"),
+            ],
+        ),
+        "CIM_MediaAccessDevice" => {
+            one("DeviceID", &[("DeviceID", "MEDIA DEV 0"), ("MaxMediaSize", "960197124")])
+        }
+        "CIM_BootService" | "CIM_PowerManagementService" => one("Name", &[("Name", class)]),
+        _ => return None,
+    })
+}
