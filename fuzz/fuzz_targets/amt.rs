@@ -3,7 +3,7 @@
 #![no_main]
 
 use amt::boot::{BootTarget, next, settings};
-use amt::digest::Challenge;
+use http_digest::Challenge;
 use amt::envelope::{Class, Request};
 use amt::identity::{Consent, Identity, IdentityParts, Inventory};
 use amt::message::{Answer, Element};

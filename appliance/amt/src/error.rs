@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use stdx::Hint;
 
-use crate::digest::ChallengeError;
 use crate::message::{Fault, Malformed};
 use crate::{Fingerprint, ReturnValue};
+use http_digest::ChallengeError;
 
 /// Error of a management engine or of the network path to it.
 #[derive(Debug, thiserror::Error)]

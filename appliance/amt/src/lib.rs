@@ -1,9 +1,9 @@
 //! Intel AMT: power, boot device and inventory of a machine by WS-Management (DMTF DSP0226).
 //!
-//! Layers, lowest first: [`tls`] pins certificates; `http` is one connection; [`digest`]
-//! authenticates; [`envelope`] writes requests and [`message`] reads answers; `line` serializes the
-//! requests to one machine; [`power`], [`boot`] and [`identity`] decide and interpret without I/O;
-//! [`Amt`] sends the requests.
+//! Layers, lowest first: [`tls`] pins certificates; `http` is one connection; [`envelope`]
+//! writes requests and [`message`] reads answers; `line` authenticates, and serializes the requests
+//! to one machine; [`power`], [`boot`] and [`identity`] decide and interpret without I/O; [`Amt`]
+//! sends the requests.
 //!
 //! This crate must never take HTTP 200 for success (the `ReturnValue` of a method decides), send a
 //! power request twice, change from TLS to plain HTTP, or print a password.
@@ -12,7 +12,6 @@
 
 pub mod boot;
 mod device;
-pub mod digest;
 pub mod envelope;
 mod error;
 mod http;

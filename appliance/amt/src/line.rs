@@ -12,9 +12,9 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::boot::BootTarget;
-use crate::digest::Challenge;
 use crate::http::{Connection, PATH};
 use crate::{Error, Fingerprint};
+use http_digest::Challenge;
 
 pub(crate) use turn::Turn;
 

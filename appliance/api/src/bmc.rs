@@ -1,8 +1,12 @@
 //! Group `bmc.tinkerbell.org/v1alpha1`: Machine, Job, Task
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1/bmc`).
 
+mod http_options;
 mod providers;
 
+pub use http_options::{
+    HomeAssistantOptions, PlugOptions, RpcExperiment, RpcHmac, RpcOptions, RpcRequest, RpcSignature,
+};
 pub use providers::Provider;
 
 use std::collections::BTreeMap;
@@ -72,7 +76,7 @@ pub struct SecretRef {
     pub namespace: String,
 }
 
-/// Options for each provider (protocol of a BMC). IPMI and Intel AMT have drivers and typed options.
+/// Options for each provider (protocol of a BMC).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderOptions {
@@ -81,6 +85,15 @@ pub struct ProviderOptions {
     /// Options of Intel AMT.
     #[serde(rename = "intelAMT", skip_serializing_if = "Option::is_none")]
     pub intel_amt: Option<IntelAmtOptions>,
+    /// Options of a webhook. Upstream names the field after remote procedure calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rpc: Option<RpcOptions>,
+    /// Options of Home Assistant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub homeassistant: Option<HomeAssistantOptions>,
+    /// Options of a smart plug; only the box has this field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plug: Option<PlugOptions>,
     /// Options of other providers, stored unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
@@ -112,6 +125,9 @@ pub struct IntelAmtOptions {
 pub struct MachineStatus {
     /// Power state: `on`, `off` or `unknown`.
     pub power_state: Option<String>,
+    /// Names of the power actions and boot devices that the box can request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
     /// Conditions; the only type is `Contactable`.
     pub conditions: Vec<MachineCondition>,
 }

@@ -4,8 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::str::FromStr;
+use std::time::Duration;
 
 use stdx::Secret;
+use webhook::plug::{PlugAddress, Preset};
+use webhook::{RpcOptions, Tls};
 
 use crate::Error;
 
@@ -101,8 +104,11 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send +
 /// Driver of one BMC. Every method has its own time limit. A caller may drop the returned future at
 /// any time; the next call then opens a new session.
 pub trait Driver: Send + Sync {
-    /// Returns the name of the protocol for display: `ipmi`, `amt` or `fake`.
+    /// Returns the name of the protocol for display: `ipmi`, `amt`, `webhook`.
     fn name(&self) -> &'static str;
+
+    /// Returns what the driver can do. A request that it cannot do is an error.
+    fn capabilities(&self) -> Capabilities;
 
     /// Reads the power state from the BMC.
     fn power(&self) -> Pending<'_, Power>;
@@ -120,9 +126,9 @@ pub trait Driver: Send + Sync {
 /// Network address of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Host name or IP address; IPv6 without brackets.
+    /// Host name or IP address, IPv6 without brackets; for Home Assistant the URL of its API.
     pub host: String,
-    /// UDP port of IPMI, default [`Address::IPMI_PORT`], or TCP port of Intel AMT.
+    /// UDP port of IPMI, default [`Address::IPMI_PORT`], or TCP port; 0 for a URL.
     pub port: u16,
 }
 
@@ -138,7 +144,9 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
+        if self.port == 0 {
+            f.write_str(&self.host)
+        } else if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
         } else {
             write!(f, "{}:{}", self.host, self.port)
@@ -146,8 +154,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// User name and password of a BMC account.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// User name and password of a BMC account; both empty for a server without a login.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// User name; at most 16 bytes for IPMI.
     pub username: String,
@@ -199,8 +207,56 @@ impl FromStr for CipherSuite {
     }
 }
 
-/// Protocol of a BMC, with its options.
+/// Boot devices that a driver can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BootControl {
+    /// None: the machine boots by the order of its firmware.
+    None,
+    /// The device of the next boot.
+    Once,
+    /// The device of the next boot, or of every boot.
+    Always,
+}
+
+/// Power and boot control of a driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Power actions that the driver can request.
+    pub power: &'static [PowerAction],
+    /// Boot devices that the driver can set.
+    pub boot: BootControl,
+}
+
+impl Capabilities {
+    /// All power actions.
+    pub const ALL_POWER: &'static [PowerAction] = &[
+        PowerAction::On,
+        PowerAction::Off,
+        PowerAction::Soft,
+        PowerAction::Cycle,
+        PowerAction::Reset,
+    ];
+
+    /// Returns the names of the capabilities, as in the status of a Machine.
+    pub fn names(self) -> Vec<&'static str> {
+        let power = self.power.iter().map(|action| match action {
+            PowerAction::On => "on",
+            PowerAction::Off => "off",
+            PowerAction::Soft => "soft",
+            PowerAction::Cycle => "cycle",
+            PowerAction::Reset => "reset",
+        });
+        let boot: &[&str] = match self.boot {
+            BootControl::None => &[],
+            BootControl::Once => &["bootOnce"],
+            BootControl::Always => &["bootOnce", "bootAlways"],
+        };
+        power.chain(boot.iter().copied()).collect()
+    }
+}
+
+/// Protocol of a BMC, with its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protocol {
     /// IPMI 2.0.
     Ipmi {
@@ -210,6 +266,32 @@ pub enum Protocol {
     },
     /// Intel AMT, with TLS or, where the owner permits it, without.
     Amt(amt::Security),
+    /// Webhook of the owner.
+    Rpc(Box<RpcOptions>, Tls),
+    /// Switch of Home Assistant.
+    HomeAssistant {
+        /// Entity of the switch.
+        entity: String,
+        /// Wait after a power operation.
+        delay: Duration,
+        /// Verification of the server's certificate.
+        tls: Tls,
+    },
+    /// Smart plug.
+    Plug(Box<PlugProtocol>),
+}
+
+/// Kind and outlet of a smart plug.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlugProtocol {
+    /// Requests of the kind of plug.
+    pub preset: Preset,
+    /// Scheme, host and port, and the outlet.
+    pub address: PlugAddress,
+    /// Power in watts below which the machine is off.
+    pub off_below_watts: u16,
+    /// Verification of the plug's certificate.
+    pub tls: Tls,
 }
 
 /// Connection data of one BMC.
@@ -228,7 +310,7 @@ impl Endpoint {
     pub fn cipher_suite(&self) -> Option<CipherSuite> {
         match self.protocol {
             Protocol::Ipmi { cipher_suite } => cipher_suite,
-            Protocol::Amt(_) => None,
+            _ => None,
         }
     }
 }

@@ -153,6 +153,15 @@ pub enum Error {
         #[source]
         source: Box<amt::Error>,
     },
+    /// A webhook, Home Assistant or a smart plug failed.
+    #[error("power control of {address}")]
+    Webhook {
+        /// Address of the server.
+        address: Address,
+        /// Error of the driver.
+        #[source]
+        source: Box<webhook::Error>,
+    },
     /// The driver sent a command that must not be repeated, and got no response: the BMC may have
     /// executed the command.
     #[error("BMC {address} did not confirm {action}: the action may have been done")]
@@ -195,6 +204,7 @@ impl Error {
     pub fn refuses_login(&self) -> bool {
         match self {
             Self::Amt { source, .. } => source.refuses_login(),
+            Self::Webhook { source, .. } => source.refuses_login(),
             error => matches!(error, Self::WrongPassword { .. } | Self::Privilege { .. }),
         }
     }
@@ -220,6 +230,7 @@ impl Error {
             Self::CommandRefused { code, .. } => code.is_transient(),
             Self::Withheld { may_pass, .. } => *may_pass,
             Self::Amt { source, .. } => source.is_transient(),
+            Self::Webhook { source, .. } => source.is_transient(),
             Self::WrongPassword { .. }
             | Self::Privilege { .. }
             | Self::SuiteRefused { .. }
@@ -236,6 +247,7 @@ impl Hint for Error {
     fn hint(&self) -> Option<&str> {
         match self {
             Self::Amt { source, .. } => source.hint(),
+            Self::Webhook { source, .. } => source.hint(),
             Self::Unanswered { source, .. } => source.hint(),
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
             _ => None,

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::ipmi::CompletionCode;
-use crate::{Address, BootOverride, Driver, Error, Pending, Power, PowerAction};
+use crate::{
+    Address, BootControl, BootOverride, Capabilities, Driver, Error, Pending, Power, PowerAction,
+};
 
 /// Maximum number of logged calls. A test that reaches the limit has an endless loop.
 const LOG_LIMIT: usize = 10_000;
@@ -211,6 +213,10 @@ impl State {
 impl Driver for Fake {
     fn name(&self) -> &'static str {
         "fake"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always }
     }
 
     fn power(&self) -> Pending<'_, Power> {

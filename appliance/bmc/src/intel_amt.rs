@@ -5,7 +5,8 @@ use std::sync::Arc;
 use amt::{Amt, BootTarget, HostState, Identity, Inventory, Line, Login, PowerRequest, Security};
 
 use crate::{
-    Address, BootDevice, BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction,
+    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Pending,
+    Power, PowerAction,
 };
 
 /// Name of the driver for display.
@@ -117,6 +118,10 @@ impl IntelAmt {
 impl Driver for IntelAmt {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Once }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -13,12 +13,16 @@ pub mod fake;
 mod intel_amt;
 pub mod ipmi;
 pub mod registry;
+mod webhook;
 
+pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
+pub use ::webhook::{Algorithm, RpcOptions, Tls};
 pub use amt::{Fingerprint, Security};
 pub use driver::{
-    Address, BootDevice, BootOverride, CipherSuite, Credentials, Driver, Endpoint, Pending, Power,
-    PowerAction, Protocol,
+    Address, BootControl, BootDevice, BootOverride, Capabilities, CipherSuite, Credentials, Driver,
+    Endpoint, Pending, PlugProtocol, Power, PowerAction, Protocol,
 };
 pub use ensure::{Step, decide, ensure};
 pub use error::Error;
 pub use intel_amt::IntelAmt;
+pub use webhook::check;

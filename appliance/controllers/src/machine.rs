@@ -51,9 +51,9 @@ impl Reconciler for MachineReconciler {
                     return Ok(Requeue::After(self.poll));
                 }
                 Ok(login) => self.ask(key, login).await,
-                Err(error) => Err(error),
+                Err(why) => Reading { power: Err(why), capabilities: Vec::new() },
             };
-            if let Some(status) = decide(&machine.status, &reading, self.clock.now()) {
+            if let Some(status) = decide(&machine.status, reading, self.clock.now()) {
                 write_status(objects, MACHINE, &machine.metadata, &status).await?;
             }
             Ok(Requeue::After(self.poll))
@@ -61,10 +61,19 @@ impl Reconciler for MachineReconciler {
     }
 }
 
+/// Result of one read of a BMC.
+struct Reading {
+    /// Power state, or an error as a sentence.
+    power: Result<Power, String>,
+    /// Names of what the driver can do; empty without a driver.
+    capabilities: Vec<String>,
+}
+
 impl MachineReconciler {
     /// Reads the power state, and records if the BMC refuses the login.
-    async fn ask(&self, key: &ObjectKey, login: Endpoint) -> Result<Power, String> {
-        let power = self.drivers.open(login.clone()).power().await;
+    async fn ask(&self, key: &ObjectKey, login: Endpoint) -> Reading {
+        let driver = self.drivers.open(login.clone());
+        let power = driver.power().await;
         match &power {
             Err(error) if error.refuses_login() => {
                 self.refusals.refused(key, login, self.clock.steady());
@@ -72,21 +81,20 @@ impl MachineReconciler {
             Ok(_) => self.refusals.forget(key),
             Err(_) => {}
         }
-        power.map_err(|error| error.sentence())
+        let capabilities = driver.capabilities().names().into_iter().map(str::to_owned).collect();
+        Reading { power: power.map_err(|error| error.sentence()), capabilities }
     }
 }
 
 /// Returns the status after a reading, or `None` if only the time changed.
-fn decide(
-    before: &MachineStatus,
-    reading: &Result<Power, String>,
-    now: Timestamp,
-) -> Option<MachineStatus> {
-    let (power, contactable, message) = match reading {
+fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<MachineStatus> {
+    let Reading { power, capabilities } = reading;
+    let (power, contactable, message) = match power {
         Ok(power) => (power.to_string(), "True", String::new()),
-        Err(why) => ("unknown".to_owned(), "False", why.clone()),
+        Err(why) => ("unknown".to_owned(), "False", why),
     };
     let same = before.power_state.as_deref() == Some(&power)
+        && before.capabilities == capabilities
         && before.conditions.iter().any(|condition| {
             condition.kind == "Contactable"
                 && condition.status == contactable
@@ -101,7 +109,8 @@ fn decide(
         last_update_time: Some(now),
         message,
     };
-    Some(MachineStatus { power_state: Some(power), conditions: vec![condition] })
+    let conditions = vec![condition];
+    Some(MachineStatus { power_state: Some(power), capabilities, conditions })
 }
 
 #[cfg(test)]
@@ -110,18 +119,24 @@ mod tests {
     use bmc::Power;
     use jiff::Timestamp;
 
-    use super::decide;
+    use super::{Reading, decide};
+
+    fn reading(power: Result<Power, &str>) -> Reading {
+        Reading { power: power.map_err(str::to_owned), capabilities: vec!["on".to_owned()] }
+    }
 
     #[test]
     fn writes_only_news() {
         let now = Timestamp::UNIX_EPOCH;
-        let on = decide(&MachineStatus::default(), &Ok(Power::On), now).unwrap();
-        assert_eq!(on.power_state.as_deref(), Some("on"));
-        assert_eq!(decide(&on, &Ok(Power::On), now), None);
-        let lost = decide(&on, &Err("no answer".into()), now).unwrap();
+        let on = decide(&MachineStatus::default(), reading(Ok(Power::On)), now).unwrap();
+        assert_eq!((on.power_state.as_deref(), on.capabilities.len()), (Some("on"), 1));
+        assert_eq!(decide(&on, reading(Ok(Power::On)), now), None);
+        let lost = decide(&on, reading(Err("no answer")), now).unwrap();
         assert_eq!(lost.power_state.as_deref(), Some("unknown"));
         assert_eq!(lost.conditions[0].status, "False");
-        assert_eq!(decide(&lost, &Err("no answer".into()), now), None);
-        assert!(decide(&lost, &Ok(Power::Off), now).is_some());
+        assert_eq!(decide(&lost, reading(Err("no answer")), now), None);
+        assert!(decide(&lost, reading(Ok(Power::Off)), now).is_some());
+        let other = Reading { capabilities: Vec::new(), ..reading(Ok(Power::On)) };
+        assert!(decide(&on, other, now).is_some());
     }
 }

@@ -8,8 +8,9 @@
 //!
 //! Never: sends DNS messages itself, or acts as a name server.
 //!
-//! Enter at [`system`].
+//! Enter at [`system`], and for HTTP clients of hyper at [`ConnectorNames`].
 
+mod connector_names;
 mod names;
 
 use std::io;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
+pub use self::connector_names::ConnectorNames;
 use self::names::{Names, Next};
 
 /// Maximum number of concurrent look-ups.

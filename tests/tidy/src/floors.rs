@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 55] = [
+const PLACES: [Place; 57] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -46,8 +46,10 @@ const PLACES: [Place; 55] = [
     place("store", 2, &["stdx"]),
     place("rbac", 2, &["stdx"]),
     place("backup", 2, &["stdx"]),
-    place("amt", 2, &["resolver", "stdx"]),
-    place("bmc", 2, &["amt", "resolver", "stdx"]),
+    place("http-digest", 1, &["stdx"]),
+    place("amt", 2, &["http-digest", "resolver", "stdx"]),
+    place("webhook", 2, &["http-digest", "resolver", "stdx"]),
+    place("bmc", 2, &["amt", "resolver", "stdx", "webhook"]),
     place("dhcp", 2, &["stdx"]),
     place("netboot", 2, &["artifact-cache", "http-edge", "stdx"]),
     place("syslog", 2, &["stdx"]),

@@ -6,11 +6,11 @@ use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
 use super::{Endpoint, Security, Session, State};
-use crate::digest::{Challenge, ChallengeError};
 use crate::envelope::{Class, Parameter, Request, Selectors};
 use crate::http::{Connection, HttpAnswer, SendFailure};
 use crate::message::{Answer, Element, Malformed, brief};
 use crate::{Error, Fingerprint, ReturnTable, ReturnValue};
+use http_digest::{Challenge, ChallengeError};
 
 /// Maximum wait for the answer to one request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);

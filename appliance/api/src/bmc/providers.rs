@@ -1,4 +1,4 @@
-//! Choice of the protocol of a BMC (`providerOptions`). The box has drivers for IPMI and Intel AMT.
+//! Choice of the protocol of a BMC (`providerOptions`).
 
 use serde_json::Value;
 
@@ -8,8 +8,7 @@ use super::Connection;
 const IPMI: &str = "ipmitool";
 const INTEL_AMT: &str = "intelamt";
 /// Keys of `providerOptions` for protocols without a driver, each with its name for display.
-const OTHERS: [(&str, &str); 3] =
-    [("redfish", "Redfish"), ("rpc", "webhooks (rpc)"), ("homeassistant", "Home Assistant")];
+const OTHERS: [(&str, &str); 1] = [("redfish", "Redfish")];
 /// Key of `providerOptions` with a list of driver names, in order of preference.
 const ORDER: &str = "preferredOrder";
 
@@ -20,16 +19,29 @@ pub enum Provider {
     Ipmi,
     /// Intel AMT by WS-Management.
     IntelAmt,
+    /// Webhook of the owner.
+    Rpc,
+    /// Home Assistant.
+    HomeAssistant,
+    /// Smart plug.
+    Plug,
 }
 
 impl Connection {
-    /// Returns the protocol of the BMC: the first of `preferredOrder` that has a driver, else the
-    /// one with options, IPMI first as upstream.
+    /// Returns the protocol of the BMC. As upstream, options of Home Assistant or a webhook exclude
+    /// all other protocols; those of a plug do too. Else it is the first of `preferredOrder` that
+    /// has a driver, else the one with options, IPMI first.
     ///
     /// # Errors
     /// The options name only protocols without a driver; the error is a sentence.
     pub fn provider(&self) -> Result<Provider, String> {
         let Some(options) = &self.provider_options else { return Ok(Provider::Ipmi) };
+        match (&options.homeassistant, &options.rpc, &options.plug) {
+            (Some(_), _, _) => return Ok(Provider::HomeAssistant),
+            (None, Some(_), _) => return Ok(Provider::Rpc),
+            (None, None, Some(_)) => return Ok(Provider::Plug),
+            (None, None, None) => {}
+        }
         let order: Vec<&str> = options
             .rest
             .get(ORDER)
@@ -99,17 +111,24 @@ mod tests {
             ),
             (json!({ "intelAMT": {}, "redfish": {} }), Provider::IntelAmt),
             (json!({ "preferredOrder": ["intelAMT"] }), Provider::IntelAmt),
+            (json!({ "rpc": { "consumerURL": "http://x" }, "ipmitool": {} }), Provider::Rpc),
+            (json!({ "rpc": {}, "homeassistant": {} }), Provider::HomeAssistant),
+            (json!({ "plug": { "preset": "shelly" }, "redfish": {} }), Provider::Plug),
         ] {
             assert_eq!(connection(options.clone()).provider(), Ok(expected), "{options}");
         }
-        let amt = json!({ "intelAMT": { "port": 7, "hostScheme": "https" }, "rpc": { "a": 1 } });
+        let amt =
+            json!({ "intelAMT": { "port": 7, "hostScheme": "https" }, "redfish": { "a": 1 } });
         let read = connection(amt.clone()).provider_options.unwrap();
         let written = serde_json::to_value(&read).unwrap();
-        assert_eq!((&written["intelAMT"], &written["rpc"]), (&amt["intelAMT"], &amt["rpc"]));
+        assert_eq!(
+            (&written["intelAMT"], &written["redfish"]),
+            (&amt["intelAMT"], &amt["redfish"])
+        );
     }
 
     #[test]
-    fn only_a_bmc_that_may_speak_ipmi_is_driven() {
+    fn a_bmc_without_a_driver_is_named() {
         for driven in [
             Value::Null,
             json!({}),
@@ -122,9 +141,6 @@ mod tests {
         }
         for (options, ways) in [
             (json!({ "redfish": { "port": 443 } }), "Redfish,"),
-            (json!({ "rpc": { "consumerURL": "http://x" } }), "webhooks (rpc),"),
-            (json!({ "homeassistant": { "switchEntityID": "x" } }), "Home Assistant,"),
-            (json!({ "redfish": {}, "rpc": {} }), "Redfish, webhooks (rpc),"),
             (json!({ "preferredOrder": ["supermicro"] }), "supermicro,"),
         ] {
             let why = undriven(options.clone()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fake::{Failure, Fake, Mode};
-use crate::{Address, BootOverride, Pending};
+use crate::{Address, BootControl, BootOverride, Capabilities, Pending};
 
 /// Intervals 500 times shorter than [`PACE`], without a repeated request.
 const FAST: Pace = Pace { poll: Duration::from_millis(1), ask_again: Duration::MAX };
@@ -71,6 +71,10 @@ struct Unpowered;
 impl Driver for Unpowered {
     fn name(&self) -> &'static str {
         "unpowered"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { power: &[], boot: BootControl::None }
     }
 
     fn power(&self) -> Pending<'_, Power> {

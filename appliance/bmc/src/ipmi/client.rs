@@ -9,7 +9,9 @@ use super::command::{
 };
 use super::line::{Line, Turn};
 use super::message::Command as _;
-use crate::{BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction};
+use crate::{
+    BootControl, BootOverride, Capabilities, Driver, Endpoint, Error, Pending, Power, PowerAction,
+};
 
 /// Driver of a BMC by IPMI 2.0.
 pub struct Ipmi {
@@ -96,6 +98,10 @@ async fn optional(turn: &mut Turn<'_>, option: SetBootOption) -> Result<bool, Er
 impl Driver for Ipmi {
     fn name(&self) -> &'static str {
         "ipmi"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -1,10 +1,8 @@
 //! Connection to the API server of a management cluster: one HTTP client with limits for time and
 //! sizes. Requests over HTTP/2 share one TCP connection, whose loss pings detect.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::{Stream, TryStreamExt as _};
@@ -13,10 +11,10 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
 use kube::client::middleware::BaseUriLayer;
+use resolver::ConnectorNames;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -79,7 +77,7 @@ impl Connection {
     /// # Panics
     /// The caller is not inside a Tokio runtime.
     pub fn new(kubeconfig: &Kubeconfig) -> Result<Self, KubeconfigError> {
-        let mut tcp = HttpConnector::new_with_resolver(Names);
+        let mut tcp = HttpConnector::new_with_resolver(ConnectorNames);
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -245,27 +243,4 @@ fn authorization(token: &Secret) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(token.expose()).ok()?;
     value.set_sensitive(true);
     Some(value)
-}
-
-/// DNS resolver of the box: a slow name server blocks no other task, and a known address is used
-/// while the name server is down.
-#[derive(Clone)]
-struct Names;
-
-impl tower::Service<Name> for Names {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = BoxError;
-    type Future =
-        Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send + 'static>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(async move {
-            let found = resolver::system().lookup(name.as_str(), 0).await?;
-            Ok(found.into_iter())
-        })
-    }
 }

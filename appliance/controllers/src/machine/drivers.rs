@@ -1,8 +1,10 @@
 //! Creation of a driver from the connection settings of a Machine.
 
+mod http;
+
 use std::sync::Arc;
 
-use api::bmc::{Connection, Provider};
+use api::bmc::{Connection, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
 use bmc::{Address, Credentials, Driver, Endpoint, Protocol, Security};
@@ -49,115 +51,98 @@ pub(super) async fn login(
     connection: &Connection,
     owner: &ObjectKey,
 ) -> Result<Endpoint, String> {
-    connection.provider()?;
-    let secret_ref = &connection.auth_secret_ref;
-    let namespace = match secret_ref.namespace.as_str() {
-        "" => &owner.namespace,
-        other => other,
+    let provider = connection.provider()?;
+    let secrets = Secrets { objects, owner };
+    let credentials = match (provider, connection.auth_secret_ref.name.as_str()) {
+        // A webhook has secrets of its own, and a plug may have no login.
+        (Provider::Rpc, _) | (Provider::Plug, "") => Credentials::default(),
+        _ => secrets.credentials(&connection.auth_secret_ref).await?,
     };
-    let key = ObjectKey::new(namespace, &secret_ref.name);
-    let secret: Secret = fetch(objects, SECRET, &key)
-        .await
-        .map_err(|error| format!("cannot read the BMC credentials: {error}"))?;
-    let text = |name: &str| {
-        secret.text(name).ok_or_else(|| format!("secret {key} has no readable key {name:?}"))
+    let (address, protocol) = match provider {
+        Provider::Ipmi => ipmi(connection)?,
+        Provider::IntelAmt => intel_amt(connection)?,
+        Provider::Rpc => http::rpc(connection, &secrets).await?,
+        Provider::HomeAssistant => http::home_assistant(connection),
+        Provider::Plug => http::plug(connection)?,
     };
-    let credentials = Credentials {
-        username: text("username")?.expose().to_owned(),
-        password: text("password")?,
-    };
-    endpoint(connection, credentials)
+    let endpoint = Endpoint { address, credentials, protocol };
+    bmc::check(&endpoint).map_err(|error| error.sentence())?;
+    Ok(endpoint)
 }
 
-fn endpoint(connection: &Connection, credentials: Credentials) -> Result<Endpoint, String> {
-    let host = connection.host.clone();
-    let options = connection.provider_options.clone().unwrap_or_default();
-    let first =
-        |ports: [u16; 2], standard| ports.into_iter().find(|port| *port != 0).unwrap_or(standard);
-    match connection.provider()? {
-        Provider::Ipmi => {
-            let options = options.ipmitool.unwrap_or_default();
-            let port = first([options.port, connection.port], Address::IPMI_PORT);
-            let cipher_suite = match options.cipher_suite.as_str() {
-                "" => None,
-                text => Some(text.parse().map_err(|error: bmc::Error| stdx::chain(&error))?),
-            };
-            let (address, protocol) = (Address { host, port }, Protocol::Ipmi { cipher_suite });
-            Ok(Endpoint { address, credentials, protocol })
-        }
-        Provider::IntelAmt => {
-            let options = options.intel_amt.unwrap_or_default();
-            // Plain HTTP needs the explicit word of the Machine.
-            let (security, standard) = match options.host_scheme.as_str() {
-                "http" => (Security::Plain, Security::PLAIN_PORT),
-                "https" | "" => (Security::Tls { pin: None }, Security::TLS_PORT),
-                other => {
-                    return Err(format!(
-                        "expected http or https in connection.providerOptions.intelAMT.hostScheme, \
-                         found {other:?}"
-                    ));
-                }
-            };
-            // The port of the connection is the one of IPMI.
-            let address = Address { host, port: first([options.port, 0], standard) };
-            Ok(Endpoint { address, credentials, protocol: Protocol::Amt(security) })
-        }
+/// Secrets that the connection of a Machine refers to.
+struct Secrets<'a> {
+    objects: &'a dyn Objects,
+    /// Object whose namespace a reference without a namespace means.
+    owner: &'a ObjectKey,
+}
+
+impl Secrets<'_> {
+    async fn get(&self, reference: &SecretRef) -> Result<(ObjectKey, Secret), String> {
+        let namespace = match reference.namespace.as_str() {
+            "" => &self.owner.namespace,
+            other => other,
+        };
+        let key = ObjectKey::new(namespace, &reference.name);
+        let secret = fetch(self.objects, SECRET, &key).await;
+        let secret = secret.map_err(|error| format!("cannot read the BMC credentials: {error}"))?;
+        Ok((key, secret))
     }
+
+    /// Returns the value of one key of a Secret.
+    async fn value(&self, reference: &SecretRef, name: &str) -> Result<stdx::Secret, String> {
+        let (key, secret) = self.get(reference).await?;
+        text(&key, &secret, name)
+    }
+
+    async fn credentials(&self, reference: &SecretRef) -> Result<Credentials, String> {
+        let (key, secret) = self.get(reference).await?;
+        Ok(Credentials {
+            username: text(&key, &secret, "username")?.expose().to_owned(),
+            password: text(&key, &secret, "password")?,
+        })
+    }
+}
+
+fn text(key: &ObjectKey, secret: &Secret, name: &str) -> Result<stdx::Secret, String> {
+    secret.text(name).ok_or_else(|| format!("secret {key} has no readable key {name:?}"))
+}
+
+/// Returns the first port that is set.
+fn first_port(ports: [u16; 2], standard: u16) -> u16 {
+    ports.into_iter().find(|port| *port != 0).unwrap_or(standard)
+}
+
+fn ipmi(connection: &Connection) -> Result<(Address, Protocol), String> {
+    let options = connection.provider_options.as_ref().and_then(|it| it.ipmitool.clone());
+    let options = options.unwrap_or_default();
+    let port = first_port([options.port, connection.port], Address::IPMI_PORT);
+    let cipher_suite = match options.cipher_suite.as_str() {
+        "" => None,
+        text => Some(text.parse().map_err(|error: bmc::Error| stdx::chain(&error))?),
+    };
+    Ok((Address { host: connection.host.clone(), port }, Protocol::Ipmi { cipher_suite }))
+}
+
+fn intel_amt(connection: &Connection) -> Result<(Address, Protocol), String> {
+    let options = connection.provider_options.as_ref().and_then(|it| it.intel_amt.clone());
+    let options = options.unwrap_or_default();
+    // Plain HTTP needs the explicit word of the Machine.
+    let (security, standard) = match options.host_scheme.as_str() {
+        "http" => (Security::Plain, Security::PLAIN_PORT),
+        "https" | "" => (Security::Tls { pin: None }, Security::TLS_PORT),
+        other => {
+            return Err(format!(
+                "expected http or https in connection.providerOptions.intelAMT.hostScheme, found \
+                 {other:?}"
+            ));
+        }
+    };
+    // The port of the connection is the one of IPMI.
+    let address =
+        Address { host: connection.host.clone(), port: first_port([options.port, 0], standard) };
+    Ok((address, Protocol::Amt(security)))
 }
 
 #[cfg(test)]
-mod tests {
-    use api::bmc::{Connection, IntelAmtOptions, IpmiOptions, ProviderOptions};
-    use bmc::{CipherSuite, Credentials, Protocol, Security};
-
-    use super::endpoint;
-
-    fn credentials() -> Credentials {
-        Credentials { username: "admin".into(), password: "x".into() }
-    }
-
-    #[test]
-    fn provider_options_come_first() {
-        let ipmi = IpmiOptions { port: 6230, cipher_suite: "3".into() };
-        let options = ProviderOptions { ipmitool: Some(ipmi), ..Default::default() };
-        let mut connection =
-            Connection { host: "10.0.0.9".into(), port: 623, ..Default::default() };
-        connection.provider_options = Some(options);
-        let endpoint = endpoint(&connection, credentials()).unwrap();
-        assert_eq!(endpoint.address.to_string(), "10.0.0.9:6230");
-        assert_eq!(endpoint.cipher_suite(), Some(CipherSuite::Three));
-    }
-
-    #[test]
-    fn unset_means_the_standard_port_and_the_best_suite() {
-        let endpoint = endpoint(&Connection::default(), credentials()).unwrap();
-        assert_eq!((endpoint.address.port, endpoint.cipher_suite()), (623, None));
-    }
-
-    #[test]
-    fn intel_amt_has_its_own_ports_and_needs_a_word_for_plain_http() {
-        for (scheme, port, expected, security) in [
-            ("http", 0, "10.0.0.9:16992", Security::Plain),
-            ("https", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
-            ("", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
-            ("http", 8080, "10.0.0.9:8080", Security::Plain),
-        ] {
-            let amt = IntelAmtOptions { port, host_scheme: scheme.into() };
-            let options = ProviderOptions { intel_amt: Some(amt), ..Default::default() };
-            let mut connection =
-                Connection { host: "10.0.0.9".into(), port: 623, ..Default::default() };
-            connection.provider_options = Some(options);
-            let endpoint = endpoint(&connection, credentials()).unwrap();
-            assert_eq!(endpoint.address.to_string(), expected, "{scheme}");
-            assert_eq!(endpoint.protocol, Protocol::Amt(security), "{scheme}");
-        }
-    }
-
-    #[test]
-    fn a_suite_nobody_has_is_refused() {
-        let ipmi = IpmiOptions { port: 0, cipher_suite: "99".into() };
-        let options = ProviderOptions { ipmitool: Some(ipmi), ..Default::default() };
-        let connection = Connection { provider_options: Some(options), ..Default::default() };
-        assert!(endpoint(&connection, credentials()).is_err());
-    }
-}
+mod tests;

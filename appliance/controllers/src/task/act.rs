@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bmc::{Driver, Power, PowerAction};
+use bmc::{BootControl, Driver, Power, PowerAction};
 use tokio::time::Instant;
 
 use super::decide::Plan;
@@ -117,6 +117,14 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
                 (_, false) => format!("{action} acknowledged; power is on"),
             })
         }
+        // As upstream for Home Assistant. The firmware of such a machine must boot from the network
+        // first, and the box ends that boot when nothing is to be installed.
+        Plan::Boot(boot) if driver.capabilities().boot == BootControl::None => Ok(format!(
+            "not set: the {} has no boot device; the machine boots by the order of its firmware, \
+             which must have {} first",
+            driver.name(),
+            boot.device
+        )),
         Plan::Boot(boot) => {
             driver.set_boot_device(boot).await?;
             let when = if boot.persistent { "every boot is" } else { "the next boot is" };

@@ -6,7 +6,7 @@
 //! until the machine is on again. Errors of the BMC that may pass are shown in the Task's status.
 
 use api::bmc::{TASK, Task};
-use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
+use bmc::{BootOverride, Capabilities, Driver, Error, Pending, Power, PowerAction};
 
 use super::{TaskReconciler, decide};
 use objects::{ObjectError, fetch};
@@ -63,6 +63,10 @@ impl GuardedDriver<'_> {
 impl Driver for GuardedDriver<'_> {
     fn name(&self) -> &'static str {
         self.driver.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.driver.capabilities()
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -15,7 +15,7 @@ const MANIFESTS: [&str; 2] = [
 const WORDS: &str = "description";
 /// Field names of the box that upstream lacks: name of the kind, place in the first version of the
 /// definition, names. No other difference is allowed.
-const OF_THE_BOX: [(&str, &str, &[&str]); 12] = [
+const OF_THE_BOX: [(&str, &str, &[&str]); 15] = [
     (WORKFLOWS, "/schema/openAPIV3Schema/properties/spec/properties", &["paused", "retry"]),
     (
         WORKFLOWS,
@@ -64,6 +64,13 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 12] = [
         "/schema/openAPIV3Schema/properties/status/properties",
         &["failureDomain", "instanceState"],
     ),
+    ("machines.bmc.tinkerbell.org", CONNECTION, &["plug"]),
+    (
+        "machines.bmc.tinkerbell.org",
+        "/schema/openAPIV3Schema/properties/status/properties",
+        &["capabilities"],
+    ),
+    ("tasks.bmc.tinkerbell.org", CONNECTION, &["plug"]),
     (TEMPLATES, "", &["additionalPrinterColumns", "subresources"]),
     (TEMPLATES, "/schema/openAPIV3Schema/properties", &["status"]),
     (
@@ -78,6 +85,8 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 12] = [
     ),
 ];
 const WORKFLOWS: &str = "workflows.tinkerbell.org";
+const CONNECTION: &str = "/schema/openAPIV3Schema/properties/spec/properties/connection/properties/\
+                          providerOptions/properties";
 const TEMPLATES: &str = "tinkerbellmachinetemplates.infrastructure.cluster.x-k8s.io";
 const MACHINE_FIELDS: &[&str] =
     &["failureDomain", "hardwareSelector", "osImage", "userDataSecret", "wipeOnRelease"];

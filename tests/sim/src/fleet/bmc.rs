@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bmc::{
-    Address, BootDevice, BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction,
+    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Pending,
+    Power, PowerAction,
 };
 use controllers::Drivers;
 
@@ -66,6 +67,10 @@ impl Controller {
 impl Driver for Controller {
     fn name(&self) -> &'static str {
         "simulated"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always }
     }
 
     fn power(&self) -> Pending<'_, Power> {

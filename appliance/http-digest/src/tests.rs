@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Challenge, ChallengeError, digest};
+use super::{Algorithm, Challenge, ChallengeError};
 
 /// Header of AMT 12.0.24, with the realm of the vectors.
 const RECORDED: &str = "Digest realm=\"Digest:4BB90000000000000000000000000000\", \
@@ -19,7 +19,7 @@ fn answers_have_the_computed_vectors() {
     let login = ("admin", &"P@ssw0rd1".into());
     let answer = |count| challenge.authorization(login, ("POST", "/wsman"), "0a4f113b", count);
     assert_eq!(
-        digest(&["admin", &challenge.realm, "P@ssw0rd1"]),
+        Algorithm::Md5.hash(&["admin", &challenge.realm, "P@ssw0rd1"]),
         "2ae64e3f8ef9abfec5cdb75ea8b5a337"
     );
     assert_eq!(response(&answer(1)), "642e59e3c272395e7283ac203ec4a8d7");
@@ -45,6 +45,33 @@ fn the_example_of_the_rfc_is_answered() {
     assert!(answer.contains("opaque=\"FQhe"), "{answer}");
 }
 
+/// Example of RFC 7616 §3.9.1 with SHA-256, after a challenge that cannot be answered.
+#[test]
+fn a_challenge_with_sha_256_is_answered() {
+    let header = "Digest realm=\"http-auth@example.org\", qop=\"auth, auth-int\", \
+        algorithm=SHA-256, nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
+        opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\"";
+    let other = header.replace("SHA-256", "SHA-512-256");
+    let challenge = Challenge::find([other.as_str(), header]).unwrap();
+    let login = ("Mufasa", &"Circle of Life".into());
+    let cnonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ";
+    let answer = challenge.authorization(login, ("GET", "/dir/index.html"), cnonce, 1);
+    let expected = "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1";
+    assert!(answer.contains(&format!("response=\"{expected}\",algorithm=SHA-256")), "{answer}");
+}
+
+/// Vector of a plug of the second generation of Shelly.
+#[test]
+fn a_plug_is_answered() {
+    let header = "Digest qop=\"auth\", realm=\"shellyplusplugs-aabbccddeeff\", \
+        nonce=\"1625038762\", algorithm=SHA-256";
+    let challenge = Challenge::find([header]).unwrap();
+    let login = ("admin", &"secret".into());
+    let answer = challenge.authorization(login, ("POST", "/rpc"), "313273957", 1);
+    let expected = "918ee5ca1d007e786e5f07b7ae594df7acc1ea41b11297604431fae08eb421eb";
+    assert!(answer.contains(expected), "{answer}");
+}
+
 #[test]
 fn challenges_of_other_kinds_are_refused() {
     for (header, expected) in [
@@ -57,8 +84,8 @@ fn challenges_of_other_kinds_are_refused() {
             ChallengeError::Quality("auth-int".into()),
         ),
         (
-            "Digest realm=\"a\",nonce=\"b\",qop=\"auth\",algorithm=SHA-256",
-            ChallengeError::Algorithm("SHA-256".into()),
+            "Digest realm=\"a\",nonce=\"b\",qop=\"auth\",algorithm=SHA-512-256",
+            ChallengeError::Algorithm("SHA-512-256".into()),
         ),
     ] {
         assert_eq!(Challenge::find([header]), Err(expected), "{header}");

@@ -1,9 +1,16 @@
-//! Digest authentication as AMT uses it (RFC 7616): MD5, `qop=auth`, nonce with a counter.
+//! Client of HTTP Digest authentication (RFC 7616): MD5 and SHA-256, `qop=auth`, nonce with a
+//! counter. Library crates for it depend on versions of hash crates that the workspace does not
+//! have.
+//!
+//! Never: sends a request, stores a password, or answers a challenge by Basic.
+//!
+//! Enter at [`Challenge::find`].
 
-use md5::{Digest as _, Md5};
+use md5::{Digest, Md5};
+use sha2::Sha256;
 use stdx::{Secret, hex};
 
-/// Maximum length of a challenge header and of each value in it. AMT sends about 120 bytes.
+/// Maximum length of a challenge header, in bytes. Intel AMT sends about 120.
 const HEADER_BYTES_MAX: usize = 2048;
 
 /// Reason why a challenge cannot be answered.
@@ -15,41 +22,82 @@ pub enum ChallengeError {
     /// A part of the challenge is missing, too long or not valid.
     #[error("the digest challenge has no valid {0}")]
     Invalid(&'static str),
-    /// The challenge requires an algorithm other than MD5.
-    #[error("expected the digest algorithm MD5, found {0:?}")]
+    /// The challenge requires another algorithm.
+    #[error("expected the digest algorithm MD5 or SHA-256, found {0:?}")]
     Algorithm(String),
     /// The challenge does not offer `qop=auth`.
     #[error("expected the digest quality \"auth\", found {0:?}")]
     Quality(String),
 }
 
+/// Hash of a challenge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// MD5, which a server means that names none.
+    Md5,
+    /// SHA-256.
+    Sha256,
+}
+
+impl Algorithm {
+    fn of(name: &str) -> Option<Self> {
+        [Self::Md5, Self::Sha256].into_iter().find(|it| it.name().eq_ignore_ascii_case(name))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "MD5",
+            Self::Sha256 => "SHA-256",
+        }
+    }
+
+    /// Hashes the parts, joined with colons (RFC 7616 §3.4).
+    fn hash(self, parts: &[&str]) -> String {
+        match self {
+            Self::Md5 => hash::<Md5>(parts),
+            Self::Sha256 => hash::<Sha256>(parts),
+        }
+    }
+}
+
 /// Challenge of a server (RFC 7616 §3.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
-    /// `Digest:` and 32 hexadecimal digits, fixed for one provisioning.
+    /// Name of the protected area, part of each hash.
     pub realm: String,
     /// Random value of the server, which the answers are bound to.
     pub nonce: String,
-    /// Value that the client returns unchanged; AMT sends none.
+    /// Value that the client returns unchanged.
     pub opaque: Option<String>,
     /// True if the login was right, but its nonce too old.
     pub is_stale: bool,
+    /// Hash of the answers.
+    pub algorithm: Algorithm,
 }
 
 impl Challenge {
-    /// Reads the first digest challenge of the `WWW-Authenticate` headers of a response.
+    /// Reads the first digest challenge of the `WWW-Authenticate` headers of a response that can be
+    /// answered. A server lists its challenges in the order of its preference.
     ///
     /// # Errors
-    /// No header has a digest challenge, or the challenge cannot be answered.
+    /// No header has a digest challenge, or none can be answered: the error of the first.
     pub fn find<'a>(headers: impl IntoIterator<Item = &'a str>) -> Result<Self, ChallengeError> {
-        let is_digest = |header: &&str| {
-            header.trim_start().get(..7).is_some_and(|head| head.eq_ignore_ascii_case("Digest "))
-        };
-        let found = headers.into_iter().find(is_digest).ok_or(ChallengeError::Absent)?;
-        if found.len() > HEADER_BYTES_MAX {
-            return Err(ChallengeError::Invalid("length"));
+        let mut refused = None;
+        for header in headers {
+            let header = header.trim_start();
+            if !header.get(..7).is_some_and(|head| head.eq_ignore_ascii_case("Digest ")) {
+                continue;
+            }
+            let parsed = match header.len() > HEADER_BYTES_MAX {
+                true => Err(ChallengeError::Invalid("length")),
+                false => Self::parse(&header[7..]),
+            };
+            match parsed {
+                Ok(challenge) => return Ok(challenge),
+                Err(error) => refused = refused.or(Some(error)),
+            }
         }
-        Self::parse(&found.trim_start()[7..])
+        Err(refused.unwrap_or(ChallengeError::Absent))
     }
 
     fn parse(text: &str) -> Result<Self, ChallengeError> {
@@ -68,9 +116,10 @@ impl Challenge {
             }
             rest = after;
         }
-        if let Some(algorithm) = algorithm.filter(|it| !it.eq_ignore_ascii_case("MD5")) {
-            return Err(ChallengeError::Algorithm(algorithm));
-        }
+        let algorithm = match algorithm {
+            Some(name) => Algorithm::of(&name).ok_or(ChallengeError::Algorithm(name))?,
+            None => Algorithm::Md5,
+        };
         let qualities = qualities.unwrap_or_default();
         if !qualities.split(',').any(|one| one.trim().eq_ignore_ascii_case("auth")) {
             return Err(ChallengeError::Quality(qualities));
@@ -80,6 +129,7 @@ impl Challenge {
             nonce: nonce.filter(|it| !it.is_empty()).ok_or(ChallengeError::Invalid("nonce"))?,
             opaque,
             is_stale,
+            algorithm,
         })
     }
 
@@ -92,16 +142,17 @@ impl Challenge {
         cnonce: &str,
         count: u32,
     ) -> String {
-        let Self { realm, nonce, .. } = self;
-        let who = digest(&[username, realm, password.expose()]);
-        let what = digest(&[method, path]);
+        let Self { realm, nonce, algorithm, .. } = self;
+        let who = algorithm.hash(&[username, realm, password.expose()]);
+        let what = algorithm.hash(&[method, path]);
         let count = format!("{count:08x}");
-        let response = digest(&[&who, nonce, &count, cnonce, "auth", &what]);
+        let response = algorithm.hash(&[&who, nonce, &count, cnonce, "auth", &what]);
         let (username, realm, nonce) = (quoted(username), quoted(realm), quoted(nonce));
         let opaque = self.opaque.as_deref().map(|it| format!(",opaque={}", quoted(it)));
         format!(
             "Digest username={username},realm={realm},nonce={nonce},uri=\"{path}\",qop=auth,\
-             nc={count},cnonce=\"{cnonce}\",response=\"{response}\",algorithm=MD5{}",
+             nc={count},cnonce=\"{cnonce}\",response=\"{response}\",algorithm={}{}",
+            algorithm.name(),
             opaque.unwrap_or_default()
         )
     }
@@ -133,9 +184,8 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Hashes the parts, joined with colons (RFC 7616 §3.4).
-fn digest(parts: &[&str]) -> String {
-    let mut hash = Md5::new();
+fn hash<H: Digest>(parts: &[&str]) -> String {
+    let mut hash = H::new();
     for (at, part) in parts.iter().enumerate() {
         if at > 0 {
             hash.update(b":");

@@ -1,0 +1,130 @@
+use api::bmc::{Connection, MACHINE};
+use api::core::SECRET;
+use api::meta::ObjectKey;
+use bmc::{CipherSuite, Endpoint, Protocol, Security, Tls};
+use objects::fake::Memory;
+use serde_json::{Value, json};
+
+use super::login;
+
+/// Returns the endpoint for a connection with `fields`, and Secrets of the names `bmc` and `hmac`.
+async fn endpoint(fields: Value) -> Result<Endpoint, String> {
+    let objects = Memory::default();
+    let secret = |name: &str, data: Value| {
+        let metadata = json!({ "name": name, "namespace": "default" });
+        objects.put(SECRET, json!({ "kind": "Secret", "metadata": metadata, "data": data }));
+    };
+    secret("bmc", json!({ "username": "YWRtaW4=", "password": "eA==" }));
+    secret("hmac", json!({ "secret": "czNjcmV0" }));
+    let mut connection = json!({ "host": "10.0.0.9", "authSecretRef": { "name": "bmc" } });
+    connection.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
+    let connection: Connection = serde_json::from_value(connection).unwrap();
+    login(&objects, &connection, &ObjectKey::new("default", MACHINE.kind)).await
+}
+
+async fn with(options: Value) -> Result<Endpoint, String> {
+    endpoint(json!({ "port": 623, "providerOptions": options })).await
+}
+
+#[tokio::test]
+async fn provider_options_come_first() {
+    let found = with(json!({ "ipmitool": { "port": 6230, "cipherSuite": "3" } })).await.unwrap();
+    assert_eq!(found.address.to_string(), "10.0.0.9:6230");
+    assert_eq!(found.cipher_suite(), Some(CipherSuite::Three));
+    assert_eq!(found.credentials.username, "admin");
+}
+
+#[tokio::test]
+async fn unset_means_the_standard_port_and_the_best_suite() {
+    let found = endpoint(json!({})).await.unwrap();
+    assert_eq!((found.address.port, found.cipher_suite()), (623, None));
+}
+
+#[tokio::test]
+async fn intel_amt_has_its_own_ports_and_needs_a_word_for_plain_http() {
+    for (scheme, port, expected, security) in [
+        ("http", 0, "10.0.0.9:16992", Security::Plain),
+        ("https", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
+        ("", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
+        ("http", 8080, "10.0.0.9:8080", Security::Plain),
+    ] {
+        let options = json!({ "intelAMT": { "port": port, "hostScheme": scheme } });
+        let found = with(options).await.unwrap();
+        assert_eq!(found.address.to_string(), expected, "{scheme}");
+        assert_eq!(found.protocol, Protocol::Amt(security), "{scheme}");
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_has_the_defaults_of_rufio_and_its_own_secrets() {
+    let connection = json!({
+        "authSecretRef": {}, "insecureTLS": true,
+        "providerOptions": { "rpc": {
+            "consumerURL": "https://power.example/v1",
+            "request": { "staticHeaders": { "X-Site": ["a", "b"] } },
+            "hmac": { "secrets": { "sha256": [{ "name": "hmac" }, { "name": "hmac" }] } },
+        } },
+    });
+    let found = endpoint(connection).await.unwrap();
+    let Protocol::Rpc(options, Tls::Unverified) = found.protocol else { panic!("{found:?}") };
+    assert_eq!(options.timestamp_header, "X-Rufio-Timestamp");
+    assert_eq!(options.signed_headers, ["X-Rufio-Timestamp"]);
+    assert_eq!((options.secrets.len(), options.static_headers.len()), (2, 2));
+    assert_eq!(found.address.to_string(), "10.0.0.9");
+}
+
+#[tokio::test]
+async fn a_plug_needs_no_login_and_home_assistant_a_token() {
+    let plug = json!({
+        "authSecretRef": {},
+        "providerOptions": { "plug": { "preset": "shelly", "outlet": "1", "port": 8080 } },
+    });
+    let found = endpoint(plug).await.unwrap();
+    assert_eq!(found.address.to_string(), "10.0.0.9:8080");
+    let Protocol::Plug(plug) = found.protocol else { panic!("{found:?}") };
+    assert_eq!((plug.address.base.as_str(), plug.off_below_watts), ("http://10.0.0.9:8080", 3));
+    let own = json!({ "plug": { "requests": {
+        "on": { "path": "/on" }, "off": { "path": "/off" }, "state": { "path": "/state" },
+    } } });
+    assert!(with(own).await.is_ok());
+    let options = json!({ "homeassistant": {
+        "switchEntityID": "switch.nuc1", "powerOperationDelaySeconds": 2,
+    } });
+    let switch = json!({ "host": "http://10.0.0.5:8123", "providerOptions": options });
+    let found = endpoint(switch).await.unwrap();
+    assert_eq!(found.address.to_string(), "http://10.0.0.5:8123");
+    assert_eq!(found.credentials.password.expose(), "x");
+}
+
+#[tokio::test]
+async fn a_mistake_in_the_options_is_named() {
+    for (options, word) in [
+        (json!({ "ipmitool": { "cipherSuite": "99" } }), "cipher suite"),
+        (json!({ "intelAMT": { "hostScheme": "ftp" } }), "hostScheme"),
+        (json!({ "redfish": {} }), "Redfish"),
+        (json!({ "rpc": { "consumerURL": "power" } }), "consumerURL"),
+        (
+            json!({ "rpc": { "consumerURL": "http://a", "hmac": { "secrets": { "md5": [] } } } }),
+            "sha256 or sha512",
+        ),
+        (
+            json!({ "rpc": {
+                "consumerURL": "http://a", "experimental": { "customRequestPayload": "{}" },
+            } }),
+            "experimental",
+        ),
+        (json!({ "homeassistant": { "switchEntityID": "switch.nuc1" } }), "host is not valid"),
+        (json!({ "plug": {} }), "esphome, shelly, shelly-gen1, tasmota"),
+        (json!({ "plug": { "preset": "shelly", "requests": {} } }), "remove one"),
+        (json!({ "plug": { "requests": { "on": {} } } }), "requests"),
+        (json!({ "plug": { "preset": "shelly", "outlet": "0&on=true" } }), "outlet"),
+        (json!({ "plug": { "preset": "shelly", "scheme": "coap" } }), "scheme"),
+    ] {
+        let why = with(options.clone()).await.unwrap_err();
+        assert!(why.contains(word), "{options}: {why}");
+    }
+    let missing = json!({ "providerOptions": { "rpc": {
+        "consumerURL": "http://a", "hmac": { "secrets": { "sha256": [{ "name": "absent" }] } },
+    } } });
+    assert!(endpoint(missing).await.unwrap_err().contains("absent"));
+}
