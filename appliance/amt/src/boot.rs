@@ -9,11 +9,11 @@ use crate::message::{Element, Malformed};
 pub enum BootTarget {
     /// Network boot by PXE.
     Pxe,
-    /// First disk.
+    /// First disk of the machine.
     Disk,
     /// First disk, with the operating system in safe mode.
     SafeMode,
-    /// CD or DVD.
+    /// First drive for CD or DVD.
     Cdrom,
     /// Setup program of the firmware.
     Setup,

@@ -26,6 +26,9 @@ const CONSENT: Class = Class("IPS_OptInService");
 /// Keys of the machine that AMT manages.
 const MANAGED_SYSTEM: Selectors<'static> =
     &[("CreationClassName", "CIM_ComputerSystem"), ("Name", "ManagedSystem")];
+/// Keys of the only instances of these classes. AMT 10 answers a `Get` with the key only.
+const CAPABILITIES_KEY: Selectors<'static> = &[("InstanceID", "Intel(r) AMT:BootCapabilities 0")];
+const SETTINGS_KEY: Selectors<'static> = &[("InstanceID", "Intel(r) AMT:BootSettingData 0")];
 /// Keys of the only boot configuration.
 const CONFIGURATION: Selectors<'static> = &[("InstanceID", "Intel(r) AMT: Boot Configuration 0")];
 /// Role of a boot configuration that the next boot uses up (CIM_BootService).
@@ -139,7 +142,9 @@ impl Amt {
     /// The machine does not answer, or sends an invalid answer.
     pub async fn boot(&self) -> Result<Option<BootTarget>, Error> {
         let read = async |turn: &mut Turn<'_>| {
-            let Some(settings) = turn.find(BOOT_SETTINGS, &[]).await? else { return Ok(None) };
+            let Some(settings) = turn.find(BOOT_SETTINGS, SETTINGS_KEY).await? else {
+                return Ok(None);
+            };
             let next = boot::next(turn.state.boot, &settings);
             next.map_err(|source| malformed(BOOT_SETTINGS, source))
         };
@@ -272,14 +277,14 @@ async fn set_redirection(turn: &mut Turn<'_>, state: u32) -> Result<(), Error> {
 }
 
 async fn set_boot(turn: &mut Turn<'_>, target: BootTarget) -> Result<(), Error> {
-    if let Some(capabilities) = turn.find(BOOT_CAPABILITIES, &[]).await? {
+    if let Some(capabilities) = turn.find(BOOT_CAPABILITIES, CAPABILITIES_KEY).await? {
         target.check(&capabilities).map_err(|source| malformed(BOOT_CAPABILITIES, source))??;
     }
     let missing = Error::Unsupported {
         what: "a boot device",
         reason: "the firmware does not have the class AMT_BootSettingData",
     };
-    let read = turn.find(BOOT_SETTINGS, &[]).await?.ok_or(missing)?;
+    let read = turn.find(BOOT_SETTINGS, SETTINGS_KEY).await?.ok_or(missing)?;
     // Some firmware refuses BIOSSetup while a source is set, and keeps an unused source.
     change_boot_order(turn, None).await?;
     turn.put(BOOT_SETTINGS, &[], &boot::settings(target, &read)).await?;

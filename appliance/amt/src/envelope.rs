@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 pub const SOAP: &str = "http://www.w3.org/2003/05/soap-envelope";
 /// Namespace of WS-Addressing, August 2004.
 pub const ADDRESSING: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing";
-/// Namespace of WS-Management.
+/// Namespace of WS-Management (DSP0226).
 pub const WSMAN: &str = "http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd";
-/// Namespace of WS-Transfer.
+/// Namespace of WS-Transfer, September 2004.
 pub const TRANSFER: &str = "http://schemas.xmlsoap.org/ws/2004/09/transfer";
-/// Namespace of WS-Enumeration.
+/// Namespace of WS-Enumeration, September 2004.
 pub const ENUMERATION: &str = "http://schemas.xmlsoap.org/ws/2004/09/enumeration";
 
 /// Time that AMT may spend on one request (ISO 8601). The client's limit is shorter.
@@ -69,7 +69,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads one instance.
+    /// Reads the instance with the keys `selectors`.
     pub fn get(class: Class, selectors: Selectors<'_>) -> Self {
         let action = format!("{TRANSFER}/Get");
         let selectors = selector_set(selectors);

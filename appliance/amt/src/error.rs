@@ -1,13 +1,18 @@
 //! Errors of Intel AMT, in words and by class.
 
+mod return_value;
+
 use std::io;
 use std::time::Duration;
 
 use stdx::Hint;
 
-use crate::message::{Fault, Malformed};
-use crate::{Fingerprint, ReturnValue};
 use http_digest::ChallengeError;
+
+use crate::Fingerprint;
+use crate::message::{Fault, Malformed};
+
+pub use return_value::{ReturnTable, ReturnValue};
 
 /// Error of a management engine or of the network path to it.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +28,7 @@ pub enum Error {
     /// The machine refused the connection: the port is closed.
     #[error("port {port} is closed")]
     Closed {
-        /// TCP port.
+        /// TCP port of the connection.
         port: u16,
         /// True if the port is the one without TLS.
         is_plain: bool,
@@ -74,7 +79,7 @@ pub enum Error {
     Timeout {
         /// Name of the request, or of the wait.
         step: String,
-        /// Time limit.
+        /// Time limit of the request or wait.
         after: Duration,
     },
     /// The firmware rejected user name or password.
@@ -99,7 +104,7 @@ pub enum Error {
     Http {
         /// Name of the request.
         step: String,
-        /// HTTP status code.
+        /// HTTP status code of the answer.
         status: u16,
         /// Text of the answer, shortened.
         text: String,
@@ -203,7 +208,7 @@ impl Error {
     pub fn is_absent(&self) -> bool {
         match self {
             Self::Fault { fault, .. } => fault.is_absent(),
-            Self::Http { status, .. } => matches!(status, 400 | 404),
+            Self::Http { status, .. } => *status == 400,
             _ => false,
         }
     }

@@ -87,21 +87,21 @@ pub struct Identity {
 /// Instances that an [`Identity`] is read from; `None` for a class that the firmware lacks.
 #[derive(Debug, Clone, Default)]
 pub struct IdentityParts {
-    /// CIM_ComputerSystemPackage.
+    /// The only instance of CIM_ComputerSystemPackage.
     pub package: Option<Element>,
-    /// CIM_Chassis.
+    /// The only instance of CIM_Chassis.
     pub chassis: Option<Element>,
     /// All instances of CIM_SoftwareIdentity.
     pub software: Vec<Element>,
-    /// CIM_BIOSElement.
+    /// The only instance of CIM_BIOSElement.
     pub bios: Option<Element>,
-    /// AMT_SetupAndConfigurationService.
+    /// The only instance of AMT_SetupAndConfigurationService.
     pub setup: Option<Element>,
-    /// AMT_GeneralSettings.
+    /// The only instance of AMT_GeneralSettings.
     pub general: Option<Element>,
     /// AMT_EthernetPortSettings of the wired port.
     pub port: Option<Element>,
-    /// IPS_OptInService.
+    /// The only instance of IPS_OptInService.
     pub consent: Option<Element>,
 }
 
@@ -154,16 +154,16 @@ pub fn system_uuid(guid: &str) -> Option<String> {
     Some(format!("{a}-{b}-{c}-{}-{}", &digits[16..20], &digits[20..]))
 }
 
-/// Memory module (CIM_PhysicalMemory).
+/// Memory module, an instance of CIM_PhysicalMemory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryModule {
     /// Label of the slot.
     pub bank: Option<String>,
-    /// Capacity in bytes.
+    /// Capacity in bytes; never 0.
     pub bytes: u64,
     /// Part number of the manufacturer.
     pub part: Option<String>,
-    /// Serial number.
+    /// Serial number of the module.
     pub serial: Option<String>,
 }
 

@@ -1,9 +1,9 @@
 //! Intel AMT: power, boot device and inventory of a machine by WS-Management (DMTF DSP0226).
 //!
-//! Layers, lowest first: [`tls`] pins certificates; `http` is one connection; [`envelope`]
-//! writes requests and [`message`] reads answers; `line` authenticates, and serializes the requests
-//! to one machine; [`power`], [`boot`] and [`identity`] decide and interpret without I/O; [`Amt`]
-//! sends the requests.
+//! Layers, lowest first: [`tls`] pins certificates; [`envelope`] writes requests and [`message`]
+//! reads answers; `line` connects, authenticates, and serializes the requests to one machine;
+//! [`power`], [`boot`] and [`identity`] decide and interpret without I/O; [`Amt`] sends the
+//! requests.
 //!
 //! This crate must never take HTTP 200 for success (the `ReturnValue` of a method decides), send a
 //! power request twice, change from TLS to plain HTTP, or print a password.
@@ -14,19 +14,16 @@ pub mod boot;
 mod device;
 pub mod envelope;
 mod error;
-mod http;
 pub mod identity;
 mod line;
 pub mod message;
 pub mod power;
-mod return_value;
 pub mod tls;
 
 pub use boot::BootTarget;
 pub use device::Amt;
-pub use error::Error;
+pub use error::{Error, ReturnTable, ReturnValue};
 pub use identity::{Identity, Inventory};
 pub use line::{Endpoint, Line, Login, Security};
 pub use power::{HostState, PowerRequest};
-pub use return_value::{ReturnTable, ReturnValue};
 pub use tls::Fingerprint;

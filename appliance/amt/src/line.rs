@@ -1,21 +1,22 @@
 //! Line to one machine, which all drivers of the machine share: lock, connection, login and pin.
 //! AMT gets one request at a time.
 
+mod http;
 mod turn;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_digest::Challenge;
 use stdx::{Secret, random_hex};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::boot::BootTarget;
-use crate::http::{Connection, PATH};
 use crate::{Error, Fingerprint};
-use http_digest::Challenge;
 
+use http::{Connection, PATH};
 pub(crate) use turn::Turn;
 
 /// Maximum wait for the line. Each earlier turn may last [`TURN_LIMIT`].
@@ -42,7 +43,7 @@ pub enum Security {
     /// TLS. The certificate must have the fingerprint `pin`; without a pin the first certificate
     /// is trusted, and expected from then on while the [`Line`] exists.
     Tls {
-        /// Expected certificate.
+        /// Expected certificate of the machine.
         pin: Option<Fingerprint>,
     },
 }
@@ -79,7 +80,9 @@ impl Endpoint {
 
 /// Line to one machine.
 #[derive(Default)]
-pub struct Line(Mutex<State>);
+pub struct Line {
+    state: Mutex<State>,
+}
 
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +135,7 @@ impl Line {
         requests: impl AsyncFnOnce(&mut Turn<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let late = |step: &str, after| Error::Timeout { step: step.to_owned(), after };
-        let state = timeout(QUEUE_LIMIT, self.0.lock())
+        let state = timeout(QUEUE_LIMIT, self.state.lock())
             .await
             .map_err(|_| late("the requests before this one", QUEUE_LIMIT))?;
         let mut turn = Turn::new(endpoint, state);

@@ -56,9 +56,9 @@ pub enum Malformed {
 /// XML element without its namespace prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Element {
-    /// Local name.
+    /// Local name, without the prefix.
     pub name: String,
-    /// Namespace URI.
+    /// Namespace URI; empty without a namespace.
     pub namespace: String,
     /// Text directly in the element, without surrounding white space.
     pub text: String,

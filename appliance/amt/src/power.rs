@@ -10,19 +10,19 @@ pub(crate) mod state {
     pub const ON: u32 = 2;
     /// Light sleep (S1 or S2).
     pub const SLEEP_LIGHT: u32 = 3;
-    /// Deep sleep (S3).
+    /// Deep sleep: suspend to memory (S3).
     pub const SLEEP_DEEP: u32 = 4;
     /// Power cycle; as a request, off and on at once.
     pub const CYCLE: u32 = 5;
-    /// Off (hard).
+    /// Off, without standby power.
     pub const OFF_HARD: u32 = 6;
-    /// Hibernation (S4).
+    /// Hibernation: suspend to disk (S4).
     pub const HIBERNATE: u32 = 7;
     /// Off (soft); as a request, power off at once.
     pub const OFF: u32 = 8;
-    /// Power cycle (hard).
+    /// Power cycle, without standby power.
     pub const CYCLE_HARD: u32 = 9;
-    /// Master bus reset.
+    /// Reset of the master bus.
     pub const RESET: u32 = 10;
     /// Off after a shutdown of the operating system.
     pub const OFF_GRACEFUL: u32 = 12;
@@ -33,7 +33,7 @@ pub(crate) mod state {
 /// Power state of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostState {
-    /// The machine runs.
+    /// The operating system or firmware runs.
     On,
     /// The memory has power and the operating system sleeps.
     Sleeping,
@@ -62,10 +62,10 @@ impl HostState {
     }
 }
 
-/// Instance of CIM_AssociatedPowerManagementService.
+/// Power state and the allowed requests (CIM_AssociatedPowerManagementService).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerReading {
-    /// Power state now.
+    /// Power state at the reading.
     pub state: HostState,
     /// States that may be requested now; empty if the firmware has no such list.
     pub available: Vec<u32>,
@@ -103,7 +103,7 @@ pub enum PowerRequest {
 pub enum Plan {
     /// The machine is in the requested state.
     Nothing,
-    /// Request this state.
+    /// The state must be requested.
     Request(u32),
 }
 

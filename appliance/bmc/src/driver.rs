@@ -258,7 +258,7 @@ impl Capabilities {
 /// Protocol of a BMC, with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protocol {
-    /// IPMI 2.0.
+    /// IPMI 2.0 over LAN (RMCP+).
     Ipmi {
         /// Required suite; `None` means the best of [`CipherSuite::PREFERRED`] that the BMC
         /// supports.

@@ -25,6 +25,9 @@ pub enum ChallengeError {
     /// The challenge requires another algorithm.
     #[error("expected the digest algorithm MD5 or SHA-256, found {0:?}")]
     Algorithm(String),
+    /// The user name cannot be written in a header, for example because of a line break.
+    #[error("the user name has control characters")]
+    UserName,
     /// The challenge does not offer `qop=auth`.
     #[error("expected the digest quality \"auth\", found {0:?}")]
     Quality(String),

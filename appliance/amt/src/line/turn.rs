@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
+use super::http::{Connection, HttpAnswer, SendFailure};
 use super::{Endpoint, Security, Session, State};
 use crate::envelope::{Class, Parameter, Request, Selectors};
-use crate::http::{Connection, HttpAnswer, SendFailure};
 use crate::message::{Answer, Element, Malformed, brief};
 use crate::{Error, Fingerprint, ReturnTable, ReturnValue};
 use http_digest::{Challenge, ChallengeError};
@@ -72,7 +72,7 @@ impl<'a> Turn<'a> {
         Ok(items.pop())
     }
 
-    /// Reads one instance.
+    /// Reads the instance with the keys `selectors`.
     pub async fn get(&mut self, class: Class, selectors: Selectors<'_>) -> Result<Element, Error> {
         let request = Request::get(class, selectors);
         self.call(&request, |answer| answer.expect(class.0)).await
@@ -172,6 +172,9 @@ impl<'a> Turn<'a> {
     /// it: after a challenge, or if the connection was closed before.
     async fn exchange(&mut self, request: &Request, envelope: &str) -> Result<HttpAnswer, Error> {
         let step = &request.name;
+        if self.endpoint.login.username.contains(char::is_control) {
+            return Err(ChallengeError::UserName.into());
+        }
         let (mut challenges, mut lost) = (0, None);
         for _ in 0..SENDS_MAX {
             let mut connection = self.connection().await?;

@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::line::{Endpoint, Security};
+use super::{Endpoint, Security};
 use crate::{Error, Fingerprint, tls};
 
-/// Path of WS-Management.
+/// Path of WS-Management on the server.
 pub const PATH: &str = "/wsman";
 /// Maximum time of one connection attempt, with TLS. A management engine of a machine that is off
 /// needs seconds to wake up.
@@ -41,7 +41,7 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 #[derive(Debug)]
 pub struct HttpAnswer {
     pub status: StatusCode,
-    /// Values of `WWW-Authenticate`.
+    /// Values of the headers `WWW-Authenticate`.
     pub challenges: Vec<String>,
     /// Header `Server`, which names the version of AMT.
     pub server: Option<String>,
