@@ -74,7 +74,7 @@ pub struct AmtSim {
 impl AmtSim {
     /// Name of the only user.
     pub const USERNAME: &str = "admin";
-    /// Password of [`AmtSim::USERNAME`].
+    /// Password of the only user.
     pub const PASSWORD: &str = "P@ssw0rd1";
 
     /// Starts an engine without TLS on a loopback address of its own. The machine is off.
@@ -157,7 +157,7 @@ impl AmtSim {
         }
     }
 
-    /// Changes the behavior.
+    /// Changes the behavior for all later requests.
     pub fn behave(&self, change: impl FnOnce(&mut Behavior)) {
         change(&mut self.firmware().behavior);
     }
@@ -231,15 +231,16 @@ fn locked(firmware: &Mutex<Firmware>) -> MutexGuard<'_, Firmware> {
 }
 
 fn connection(stream: TcpStream, tls: Option<Arc<ServerConfig>>, firmware: &Mutex<Firmware>) {
-    if let Ok(stream) = stream.try_clone() {
-        locked(firmware).streams.push(stream);
-    }
+    let Ok(control) = stream.try_clone() else { return };
+    let Ok(kept) = stream.try_clone() else { return };
+    locked(firmware).streams.push(kept);
     // A client that went away ends the connection.
     let _ = match tls.map(ServerConnection::new) {
         None => serve(stream, firmware),
         Some(Ok(connection)) => serve(StreamOwned::new(connection, stream), firmware),
         Some(Err(_)) => Ok(()),
     };
+    let _ = control.shutdown(Shutdown::Both);
 }
 
 fn serve(stream: impl Read + Write, firmware: &Mutex<Firmware>) -> std::io::Result<()> {

@@ -77,7 +77,7 @@ fn line(reader: &mut impl BufRead) -> Result<Option<String>> {
 pub struct Answer {
     pub status: u16,
     pub content_type: &'static str,
-    /// Value of `WWW-Authenticate`.
+    /// Value of the header `WWW-Authenticate`.
     pub challenge: Option<String>,
     pub closes: bool,
     pub body: String,

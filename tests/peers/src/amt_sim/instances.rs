@@ -154,80 +154,56 @@ fn sources() -> Vec<Instance> {
 
 /// Classes that do not change.
 fn hardware(class: &str) -> Option<Vec<Instance>> {
-    let software = |(name, version): (&'static str, &'static str)| {
-        Instance::new("InstanceID", &[("InstanceID", name), ("VersionString", version)])
-    };
-    let module = |(bank, serial): (&'static str, &'static str)| {
-        Instance::new(
-            "Tag",
-            &[
-                ("BankLabel", bank),
-                ("Capacity", "17179869184"),
-                ("PartNumber", "CT16G4SFD824A.M16FE "),
-                ("SerialNumber", serial),
-                ("Tag", serial),
-            ],
-        )
-    };
     let one = |key, fields: &[(&str, &str)]| vec![Instance::new(key, fields)];
     Some(match class {
         "CIM_ComputerSystemPackage" => {
             one("", &[("PlatformGUID", "00112233445566778899AABBCCDDEEFF")])
         }
-        "CIM_Chassis" => one(
-            "Tag",
-            &[
-                ("Manufacturer", "Intel(R) Client Systems"),
-                ("Model", "NUC9V7QNX"),
-                ("SerialNumber", "SERIAL000001"),
-                ("Tag", "CIM_Chassis"),
-            ],
-        ),
+        "CIM_Chassis" => {
+            let maker = ("Manufacturer", "Intel(R) Client Systems");
+            let (model, serial) = (("Model", "NUC9V7QNX"), ("SerialNumber", "SERIAL000001"));
+            one("Tag", &[maker, model, serial, ("Tag", class)])
+        }
         "CIM_SoftwareIdentity" => {
-            [("Flash", "12.0.67"), ("AMT", "12.0.67"), ("Sku", "16392")].map(software).into()
+            let versions = [("Flash", "12.0.67"), ("AMT", "12.0.67"), ("Sku", "16392")];
+            versions.map(software).into()
         }
         "CIM_BIOSElement" => {
             one("Name", &[("Name", "Primary BIOS"), ("Version", "QNCFLX70.0054.2020.0810.2227")])
         }
-        "AMT_SetupAndConfigurationService" => one(
-            "Name",
-            &[
-                ("Name", "Intel(r) AMT Setup and Configuration Service"),
-                ("ProvisioningMode", "1"),
-                ("ProvisioningState", "2"),
-            ],
-        ),
-        "AMT_GeneralSettings" => one(
-            "InstanceID",
-            &[
-                ("DigestRealm", REALM),
-                ("HostName", "nuc-1"),
-                ("InstanceID", "Intel(r) AMT: General Settings"),
-            ],
-        ),
-        "AMT_EthernetPortSettings" => one(
-            "InstanceID",
-            &[
-                ("InstanceID", "Intel(r) AMT Ethernet Port Settings 0"),
-                ("LinkIsUp", "true"),
-                ("LinkPolicy", "1"),
-                ("LinkPolicy", "14"),
-                ("MACAddress", "02-00-00-00-00-01"),
-            ],
-        ),
+        "AMT_SetupAndConfigurationService" => {
+            let name = ("Name", "Intel(r) AMT Setup and Configuration Service");
+            one("Name", &[name, ("ProvisioningMode", "1"), ("ProvisioningState", "2")])
+        }
+        "AMT_GeneralSettings" => {
+            let id = ("InstanceID", "Intel(r) AMT: General Settings");
+            one("InstanceID", &[("DigestRealm", REALM), ("HostName", "nuc-1"), id])
+        }
+        "AMT_EthernetPortSettings" => {
+            let id = ("InstanceID", "Intel(r) AMT Ethernet Port Settings 0");
+            let (mains, off) = (("LinkPolicy", "1"), ("LinkPolicy", "14"));
+            one("InstanceID", &[id, mains, off, ("MACAddress", "02-00-00-00-00-01")])
+        }
         "CIM_PhysicalMemory" => [("BANK 0", "00000001"), ("BANK 2", "00000002")].map(module).into(),
-        "CIM_Chip" => one(
-            "Tag",
-            &[
-                ("ElementName", "Managed System Processor Chip"),
-                ("Tag", "CPU 0"),
-                ("Version", "Intel(R) Core(TM) i7-9850H CPU @ 2.60GHz"),
-            ],
-        ),
+        "CIM_Chip" => {
+            let name = ("ElementName", "Managed System Processor Chip");
+            let version = ("Version", "Intel(R) Core(TM) i7-9850H CPU @ 2.60GHz");
+            one("Tag", &[name, ("Tag", "CPU 0"), version])
+        }
         "CIM_MediaAccessDevice" => {
             one("DeviceID", &[("DeviceID", "MEDIA DEV 0"), ("MaxMediaSize", "960197124")])
         }
         "CIM_BootService" | "CIM_PowerManagementService" => one("Name", &[("Name", class)]),
         _ => return None,
     })
+}
+
+fn software((name, version): (&str, &str)) -> Instance {
+    Instance::new("InstanceID", &[("InstanceID", name), ("VersionString", version)])
+}
+
+fn module((bank, serial): (&str, &str)) -> Instance {
+    let part = ("PartNumber", "CT16G4SFD824A.M16FE ");
+    let (capacity, number) = (("Capacity", "17179869184"), ("SerialNumber", serial));
+    Instance::new("Tag", &[("BankLabel", bank), capacity, part, number, ("Tag", serial)])
 }

@@ -3,6 +3,7 @@
 mod clients;
 mod driver;
 mod faults;
+mod objects;
 
 use std::sync::Arc;
 
