@@ -7,9 +7,12 @@ use std::sync::Arc;
 use api::bmc::{Connection, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
-use bmc::{Address, Credentials, Driver, Endpoint, Protocol, Security};
+use bmc::{Address, Credentials, Driver, Endpoint, Fingerprint, Protocol, Security};
 
 use objects::{Objects, fetch};
+
+/// Optional key of a Secret: SHA-256 of the TLS certificate that the BMC must have.
+const FINGERPRINT: &str = "certificateFingerprint";
 
 /// Factory of BMC drivers; tests use a fake.
 pub trait Drivers: Send + Sync + 'static {
@@ -60,7 +63,9 @@ pub(super) async fn login(
     };
     let (address, protocol) = match provider {
         Provider::Ipmi => ipmi(connection)?,
-        Provider::IntelAmt => intel_amt(connection)?,
+        Provider::IntelAmt => {
+            intel_amt(connection, secrets.pin(&connection.auth_secret_ref).await?)?
+        }
         Provider::Rpc => http::rpc(connection, &secrets).await?,
         Provider::HomeAssistant => http::home_assistant(connection),
         Provider::Plug => http::plug(connection)?,
@@ -95,6 +100,14 @@ impl Secrets<'_> {
         text(&key, &secret, name)
     }
 
+    /// Returns the expected TLS certificate; `None` trusts the first one.
+    async fn pin(&self, reference: &SecretRef) -> Result<Option<Fingerprint>, String> {
+        let (key, secret) = self.get(reference).await?;
+        let pin = secret.text(FINGERPRINT).filter(|text| !text.expose().trim().is_empty());
+        let pin = pin.map(|text| text.expose().trim().parse::<Fingerprint>());
+        pin.transpose().map_err(|error| format!("secret {key}, {FINGERPRINT}: {error}"))
+    }
+
     async fn credentials(&self, reference: &SecretRef) -> Result<Credentials, String> {
         let (key, secret) = self.get(reference).await?;
         Ok(Credentials {
@@ -124,13 +137,22 @@ fn ipmi(connection: &Connection) -> Result<(Address, Protocol), String> {
     Ok((Address { host: connection.host.clone(), port }, Protocol::Ipmi { cipher_suite }))
 }
 
-fn intel_amt(connection: &Connection) -> Result<(Address, Protocol), String> {
+fn intel_amt(
+    connection: &Connection,
+    pin: Option<Fingerprint>,
+) -> Result<(Address, Protocol), String> {
     let options = connection.provider_options.as_ref().and_then(|it| it.intel_amt.clone());
     let options = options.unwrap_or_default();
     // Plain HTTP needs the explicit word of the Machine.
     let (security, standard) = match options.host_scheme.as_str() {
+        "http" if pin.is_some() => {
+            return Err(format!(
+                "the Secret has {FINGERPRINT}, which needs hostScheme https in \
+                 connection.providerOptions.intelAMT"
+            ));
+        }
         "http" => (Security::Plain, Security::PLAIN_PORT),
-        "https" | "" => (Security::Tls { pin: None }, Security::TLS_PORT),
+        "https" | "" => (Security::Tls { pin }, Security::TLS_PORT),
         other => {
             return Err(format!(
                 "expected http or https in connection.providerOptions.intelAMT.hostScheme, found \

@@ -1,7 +1,9 @@
 use api::bmc::{Connection, MACHINE};
 use api::core::SECRET;
 use api::meta::ObjectKey;
-use bmc::{CipherSuite, Endpoint, Protocol, Security, Tls};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bmc::{CipherSuite, Endpoint, Fingerprint, Protocol, Security, Tls};
 use objects::fake::Memory;
 use serde_json::{Value, json};
 
@@ -15,6 +17,11 @@ async fn endpoint(fields: Value) -> Result<Endpoint, String> {
         objects.put(SECRET, json!({ "kind": "Secret", "metadata": metadata, "data": data }));
     };
     secret("bmc", json!({ "username": "YWRtaW4=", "password": "eA==" }));
+    let pin = STANDARD.encode("2a".repeat(32));
+    secret(
+        "pinned",
+        json!({ "username": "YQ==", "password": "eA==", "certificateFingerprint": pin }),
+    );
     secret("hmac", json!({ "secret": "czNjcmV0" }));
     let mut connection = json!({ "host": "10.0.0.9", "authSecretRef": { "name": "bmc" } });
     connection.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
@@ -53,6 +60,20 @@ async fn intel_amt_has_its_own_ports_and_needs_a_word_for_plain_http() {
         assert_eq!(found.address.to_string(), expected, "{scheme}");
         assert_eq!(found.protocol, Protocol::Amt(security), "{scheme}");
     }
+}
+
+#[tokio::test]
+async fn a_fingerprint_in_the_secret_pins_the_certificate_and_needs_tls() {
+    let pinned = |scheme: &str| {
+        json!({
+            "authSecretRef": { "name": "pinned" },
+            "providerOptions": { "intelAMT": { "hostScheme": scheme } },
+        })
+    };
+    let found = endpoint(pinned("https")).await.unwrap();
+    let pin = Some(Fingerprint([0x2a; 32]));
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls { pin }));
+    assert!(endpoint(pinned("http")).await.unwrap_err().contains("needs hostScheme https"));
 }
 
 #[tokio::test]
