@@ -3,6 +3,7 @@
 
 mod killed;
 pub mod rack;
+mod retried;
 mod whole;
 
 use rack::{Generation, Rack, act};
@@ -26,6 +27,11 @@ fn tink_agent_fails() {
 #[test]
 fn tink_worker_fails() {
     whole::failures(Generation::Older);
+}
+
+#[test]
+fn tink_agent_succeeds_at_the_third_attempt() {
+    retried::third_time(Generation::Today);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Agent IDs; each has Hardware of the same name.
 const AGENTS: [&str; 2] = ["older", "today"];
 /// Script of an action. It records its input. With `HOLD` it waits for a file, at most two minutes,
-/// so that an aborted test does not leave it behind.
+/// so that an aborted test does not leave it behind. With `FAILS` its first runs, this many, fail.
 const ACT: &str = r#"#!/bin/sh
 me=/record/$NAME
 echo "begin $NAME" >>/record/log
@@ -21,6 +21,7 @@ while [ -n "$HOLD" ] && [ ! -e "$me.go" ] && [ $ticks -lt 1200 ]; do
   sleep 0.1
   ticks=$((ticks + 1))
 done
+[ "$(busybox grep -c "^begin $NAME\$" /record/log)" -gt "${FAILS:-0}" ] || exit 1
 echo "end $NAME" >>/record/log
 exit "${EXIT:-0}"
 "#;
@@ -126,6 +127,11 @@ impl Rack {
 
     /// Creates a Template of these tasks and a Workflow of this Template, both with this name.
     pub fn apply(&self, name: &str, tasks: &[Value]) {
+        self.apply_with(name, tasks, json!({}));
+    }
+
+    /// As [`Rack::apply`], with more fields in the spec of the Workflow.
+    pub fn apply_with(&self, name: &str, tasks: &[Value], mut spec: Value) {
         let template = json!({
             "version": "0.1",
             "name": name,
@@ -139,11 +145,13 @@ impl Rack {
             "metadata": meta,
             "spec": { "data": template.to_string() },
         }));
+        spec["templateRef"] = json!(name);
+        spec["hardwareRef"] = json!(AGENTS[0]);
         self.apply_object(&json!({
             "apiVersion": "tinkerbell.org/v1alpha1",
             "kind": "Workflow",
             "metadata": meta,
-            "spec": { "templateRef": name, "hardwareRef": AGENTS[0] },
+            "spec": spec,
         }));
     }
 
