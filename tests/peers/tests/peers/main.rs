@@ -32,6 +32,7 @@ mod repository_proxy;
 mod requests;
 mod servers;
 mod setup;
+mod several_boxes;
 mod talos;
 mod template;
 mod tootles;
