@@ -7,13 +7,16 @@ use jiff::Timestamp;
 pub const READY: &str = "Ready";
 /// Type of the condition of an object that controllers must not change.
 pub const PAUSED: &str = "Paused";
+/// Type of the condition that is false while machines have another spec than their template.
+pub const MACHINES_UP_TO_DATE: &str = "MachinesUpToDate";
 /// Type of the condition that is true while the box forwards connections to a control plane.
 pub const ENDPOINT_READY: &str = "ControlPlaneEndpointReady";
+
 
 /// State of one condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Type of the condition: [`READY`], [`PAUSED`] or [`ENDPOINT_READY`].
+    /// Type of the condition, one of the constants of this module.
     pub kind: &'static str,
     /// True for the status `True`, false for `False`.
     pub is_true: bool,

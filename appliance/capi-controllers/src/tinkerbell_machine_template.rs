@@ -1,12 +1,14 @@
 //! Controller for TinkerbellMachineTemplates of `infrastructure.cluster.x-k8s.io`: reports the
-//! Hardware that machines of a template can use. The cluster autoscaler reads the capacity to scale
-//! a MachineDeployment up from zero machines.
+//! Hardware that machines of a template can use, and the machines that have another spec than their
+//! template. The cluster autoscaler reads the capacity to scale a MachineDeployment up from zero
+//! machines.
 //!
 //! The deletion of a template needs no finalizer and no step, because a template reserves no
 //! Hardware.
 
 mod box_hardware;
 mod decide;
+mod former_spec;
 mod observe;
 mod quantity;
 mod size;

@@ -115,11 +115,17 @@ const GROUPS: &[Group] = &[
         ],
     ),
     (
-        "TinkerbellMachineTemplate: also the reasons of its condition",
+        "TinkerbellMachineTemplate: also the reasons of its conditions",
         &[
             ("HardwareAvailable", "A new machine can use some matching Hardware."),
             ("HardwareInUse", "All matching Hardware is in use."),
             ("NoMatchingHardware", "No Hardware matches; the numbers for each rule are given."),
+            (
+                "ChangedInPlace",
+                "Machines have another spec than their template; the names and the correction are \
+                 given.",
+            ),
+            ("MachinesUpToDate", "All machines have the spec of their template again."),
         ],
     ),
     (

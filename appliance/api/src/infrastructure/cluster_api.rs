@@ -22,6 +22,13 @@ pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 pub const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 /// Annotation of an object that controllers must not change; the value does not matter.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// Annotation of an object with the name of the template from which Cluster API made the object.
+pub const CLONED_FROM_NAME: &str = "cluster.x-k8s.io/cloned-from-name";
+/// Annotation of an object with kind and group of this template, as `Kind.group`.
+pub const CLONED_FROM_KIND: &str = "cluster.x-k8s.io/cloned-from-groupkind";
+/// Annotation of a template in a dry run of the topology controller, which compares templates that
+/// it never writes.
+pub const TOPOLOGY_DRY_RUN: &str = "topology.cluster.x-k8s.io/dry-run";
 /// Label with which an object selects its controllers among several.
 pub const WATCH_FILTER: &str = "cluster.x-k8s.io/watch-filter";
 /// Annotation of an object that `clusterctl move` deletes after the copy to another management

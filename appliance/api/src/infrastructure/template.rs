@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::cluster_api::TOPOLOGY_DRY_RUN;
 use super::{TinkerbellClusterSpec, TinkerbellMachineSpec};
 use crate::meta::{Condition, Object};
 
@@ -20,6 +21,28 @@ pub type TinkerbellClusterTemplate = Object<TinkerbellClusterTemplateSpec, Map<S
 pub struct TinkerbellMachineTemplateSpec {
     /// Content of each machine.
     pub template: MachineTemplate,
+}
+
+impl TinkerbellMachineTemplateSpec {
+    /// Returns the reason why the stored template `old` must not become `new`: Cluster API would
+    /// leave the existing machines as they are. The topology controller of Cluster API compares
+    /// templates by dry runs of such changes, and marks them (contract of infrastructure
+    /// providers).
+    pub fn refused(new: &Value, old: Option<&Value>) -> Option<&'static str> {
+        let old = old?;
+        let spec = |object: &Value| Self::deserialize(&object["spec"]);
+        // A field with its default equals an absent field.
+        let is_same = match (spec(new), spec(old)) {
+            (Ok(new), Ok(old)) => new.template.spec == old.template.spec,
+            _ => new["spec"]["template"]["spec"] == old["spec"]["template"]["spec"],
+        };
+        let is_dry_run = new["metadata"]["annotations"].get(TOPOLOGY_DRY_RUN).is_some();
+        (!is_same && !is_dry_run).then_some(
+            "cannot be changed, because existing machines would keep the former spec; make another \
+             TinkerbellMachineTemplate, and name it in the infrastructureRef of the \
+             MachineDeployment or of the control plane",
+        )
+    }
 }
 
 /// Content of the machines of a template.
@@ -81,7 +104,8 @@ pub struct TinkerbellMachineTemplateStatus {
     /// are computed from this list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub boxes: Vec<BoxHardware>,
-    /// Conditions: only `Ready`, which is `True` if some Hardware matches.
+    /// Conditions: `Ready`, which is `True` if some Hardware matches, and `MachinesUpToDate`, which
+    /// is `False` if machines have another spec than the template.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Other fields, which the box writes unchanged.

@@ -253,3 +253,28 @@ fn the_schemas_have_every_written_field() {
         assert!(known[name].is_object(), "{name}");
     }
 }
+
+#[test]
+fn machine_templates_are_replaced_and_not_changed() {
+    let refused = |new: &Value, old: &Value| TinkerbellMachineTemplateSpec::refused(new, Some(old));
+    let template = |os_image: &str| {
+        let spec = json!({ "osImage": os_image, "hardwareSelector": { "plan": "NUC" } });
+        json!({ "metadata": { "name": "t" }, "spec": { "template": { "spec": spec } } })
+    };
+    let (old, mut new) = (template("a"), template("b"));
+    assert_eq!(TinkerbellMachineTemplateSpec::refused(&new, None), None);
+    assert!(refused(&new, &old).unwrap().contains("make another TinkerbellMachineTemplate"));
+    // A dry run of the topology controller.
+    new["metadata"]["annotations"] = json!({ "topology.cluster.x-k8s.io/dry-run": "" });
+    assert_eq!(refused(&new, &old), None);
+    // Metadata of the machines, and fields with their default.
+    let mut same = template("a");
+    same["metadata"]["labels"] = json!({ "a": "b" });
+    same["spec"]["template"]["metadata"] = json!({ "labels": { "a": "b" } });
+    same["spec"]["template"]["spec"]["hardwareName"] = json!("");
+    assert_eq!(refused(&same, &old), None);
+    // A spec that no type has, as from before a rule.
+    let unreadable = json!({ "spec": { "template": { "spec": { "osImage": 1 } } } });
+    assert_eq!(refused(&unreadable, &unreadable), None);
+    assert!(refused(&old, &unreadable).is_some());
+}

@@ -5,9 +5,9 @@ use std::time::Duration;
 use api::infrastructure::{BoxHardware, TinkerbellMachineTemplateStatus};
 use jiff::Timestamp;
 
-use super::box_hardware;
 use super::observe::Observed;
-use crate::conditions::{DecisionTime, Finding, READY};
+use super::{box_hardware, former_spec};
+use crate::conditions::{DecisionTime, Finding, READY, find};
 use controllers::runtime::Requeue;
 
 /// Interval at which changes of the Hardware, which send no signal, reach the status.
@@ -52,18 +52,23 @@ pub fn decide(observed: Observed, now: Timestamp) -> Decision {
         return Decision { steps: Vec::new(), requeue };
     }
     let moment = DecisionTime { generation: metadata.generation, now };
-    let Observed { template, hosts, box_name, .. } = observed;
+    let Observed { template, hosts, machines, box_name, .. } = observed;
     let mut status = template.status.clone();
     box_hardware::put(&mut status, box_hardware::own(&template, hosts, &box_name));
-    let finding = ready(&status);
-    let is_news = finding.put(&mut status.conditions, moment);
+    let of_machines = former_spec::finding(&template, &machines);
+    // A template whose machines never differed has no news about them.
+    let is_first = of_machines.is_true && find(&status.conditions, of_machines.kind).is_none();
+    let mut events = Vec::new();
+    for (finding, is_silent) in [(ready(&status), false), (of_machines, is_first)] {
+        if finding.put(&mut status.conditions, moment) && !is_silent {
+            let Finding { reason, message, is_true, .. } = finding;
+            events.push(Step::Record { reason, message, warning: !is_true });
+        }
+    }
     let mut steps = Vec::new();
     if status != template.status {
         steps.push(Step::Status(Box::new(status)));
-        if is_news {
-            let Finding { reason, message, is_true, .. } = finding;
-            steps.push(Step::Record { reason, message, warning: !is_true });
-        }
+        steps.append(&mut events);
     }
     Decision { steps, requeue }
 }

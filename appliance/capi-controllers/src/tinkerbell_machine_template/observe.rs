@@ -1,7 +1,9 @@
 //! Input of the decision about a TinkerbellMachineTemplate.
 
 use api::infrastructure::cluster_api::{Cluster, PAUSED};
-use api::infrastructure::{TINKERBELL_MACHINE_TEMPLATE, TinkerbellMachineTemplate};
+use api::infrastructure::{
+    TINKERBELL_MACHINE, TINKERBELL_MACHINE_TEMPLATE, TinkerbellMachine, TinkerbellMachineTemplate,
+};
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Hardware};
 use objects::{ObjectError, fetch, read};
@@ -20,6 +22,8 @@ pub struct Observed {
     pub owner: Option<Cluster>,
     /// All readable Hardware of the box.
     pub hosts: Vec<Hardware>,
+    /// Readable TinkerbellMachines in the namespace of the template.
+    pub machines: Vec<TinkerbellMachine>,
     /// Name of the box.
     pub box_name: String,
 }
@@ -42,9 +46,11 @@ impl TinkerbellMachineTemplateReconciler {
             fetch(objects, TINKERBELL_MACHINE_TEMPLATE, key).await?;
         let owner = owner::referenced(&self.view, &template.metadata).await?;
         let hosts = self.hardware.list(HARDWARE, None).await?;
+        let machines = objects.list(TINKERBELL_MACHINE, Some(&key.namespace)).await?;
         Ok(Observed {
             served: self.view.served(&template.metadata),
             hosts: hosts.into_iter().filter_map(|host| read(host).ok()).collect(),
+            machines: machines.into_iter().filter_map(|machine| read(machine).ok()).collect(),
             box_name: self.box_name.clone(),
             template,
             owner,

@@ -1,3 +1,5 @@
+mod changed;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,9 +127,13 @@ impl World {
 
 /// Returns status, reason and message of the condition `Ready`.
 fn ready(object: &Value) -> [&str; 3] {
+    condition(object, "Ready")
+}
+
+fn condition<'a>(object: &'a Value, kind: &str) -> [&'a str; 3] {
     let all = object["status"]["conditions"].as_array().unwrap();
-    assert_eq!(all.len(), 1);
-    ["status", "reason", "message"].map(|field| all[0][field].as_str().unwrap())
+    let found = all.iter().find(|it| it["type"] == kind).unwrap();
+    ["status", "reason", "message"].map(|field| found[field].as_str().unwrap())
 }
 
 /// Returns the number of matching and of free Hardware.

@@ -244,3 +244,36 @@ async fn the_guides_commands_work() {
     assert_eq!(again.status(), 200);
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_template_is_not_changed_in_place() {
+    let server = Server::start().await;
+    let (success, _, err) = server.run(&["apply", "-f", "-"], GUIDE).await;
+    assert!(success, "{err}");
+    let template = ["tinkerbellmachinetemplate", "nuc-control-plane-template"];
+    let patch = async |patch: Value, more: &[&str]| {
+        let patch = patch.to_string();
+        let words = [&["patch"], &template[..], &["--type=merge", "-p", &patch], more].concat();
+        server.run(&words, "").await
+    };
+    let spec = json!({ "template": { "spec": { "osImage": "ubuntu-24.04" } } });
+    let change = json!({ "spec": spec });
+    for more in [&[][..], &["--dry-run=server"]] {
+        let (success, _, err) = patch(change.clone(), more).await;
+        assert!(!success && err.contains("spec.template.spec: Forbidden"), "{err}");
+        assert!(err.contains("make another TinkerbellMachineTemplate"), "{err}");
+    }
+    // Another apply of the same manifest, and a change of labels.
+    let (success, out, err) = server.run(&["apply", "-f", "-"], GUIDE).await;
+    assert!(success && out.matches(" unchanged").count() == 4, "{out}{err}");
+    let (success, _, err) = patch(json!({ "metadata": { "labels": { "a": "b" } } }), &[]).await;
+    assert!(success, "{err}");
+    // The topology controller of Cluster API compares templates by dry runs with this mark.
+    let marked = json!({ "topology.cluster.x-k8s.io/dry-run": "" });
+    let marked = json!({ "metadata": { "annotations": marked }, "spec": spec });
+    let (success, _, err) = patch(marked, &["--dry-run=server"]).await;
+    assert!(success, "{err}");
+    let words = [&["get"], &template[..], &["-o", "jsonpath={.spec.template.spec.osImage}"]];
+    assert_eq!(server.kubectl(&words.concat(), "").await, "ubuntu-20.04");
+    server.stop().await;
+}

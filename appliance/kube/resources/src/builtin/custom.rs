@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use api::bmc::{JobSpec, MachineSpec, TaskSpec};
+use api::infrastructure::TinkerbellMachineTemplateSpec;
 use api::management_cluster::ManagementClusterSpec;
 use api::network::NetworkSpec;
 use api::os_image::OsImageSpec;
 use api::tinkerbell::{HardwareSpec, RuleSetSpec, TemplateSpec, WorkflowSpec};
-use schema::{Schema, superset};
+use schema::{FieldError, Schema, superset};
 use serde_json::Value;
 
 use super::{advice, rules, typed::validated};
@@ -90,6 +91,12 @@ fn readable(definition: &ResourceDefinition) -> Option<Validate> {
         ("bmc.tinkerbell.org", "machines") => validated::<MachineSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "jobs") => validated::<JobSpec>(rules::nothing),
         ("bmc.tinkerbell.org", "tasks") => validated::<TaskSpec>(rules::nothing),
+        ("infrastructure.cluster.x-k8s.io", "tinkerbellmachinetemplates") => {
+            let refused = |why| FieldError::forbidden("spec.template.spec", why);
+            Arc::new(move |new, old| {
+                TinkerbellMachineTemplateSpec::refused(new, old).map(refused).into_iter().collect()
+            })
+        }
         ("tinbox.dev", "osimages") => validated::<OsImageSpec>(rules::nothing),
         ("tinbox.dev", "networks") => validated::<NetworkSpec>(rules::network),
         ("tinbox.dev", "managementclusters") => validated::<ManagementClusterSpec>(rules::nothing),

@@ -97,56 +97,49 @@ pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
 /// Checks that a new Workflow's name is at most [`MAX_WORKFLOW_NAME`] bytes, and that an update
 /// does not change the inputs of a started run. Upstream has neither check.
 pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
-    let mut errors = Vec::new();
+    let is_long = |name: &str| name.len() > MAX_WORKFLOW_NAME;
     match old {
-        Some(old) => begun(old, object, &mut errors),
-        None => {
-            if object["metadata"]["name"].as_str().is_some_and(|it| it.len() > MAX_WORKFLOW_NAME) {
-                errors.push(FieldError::too_long("metadata.name", MAX_WORKFLOW_NAME));
-            }
+        Some(old) => begun(old, object),
+        None if object["metadata"]["name"].as_str().is_some_and(is_long) => {
+            vec![FieldError::too_long("metadata.name", MAX_WORKFLOW_NAME)]
         }
+        None => Vec::new(),
     }
-    errors
 }
 
 /// Refuses changes of machine, template or boot mode after a run has started (its state is set):
 /// the run would mix old and new inputs. An omitted field equals an empty field.
-fn begun(old: &Value, new: &Value, errors: &mut Errors) {
+fn begun(old: &Value, new: &Value) -> Errors {
     if old["status"]["state"].as_str().is_none_or(str::is_empty) {
-        return;
+        return Vec::new();
     }
     let spec = |object: &Value| match &object["spec"] {
         Value::Null => Ok(WorkflowSpec::default()),
         spec => WorkflowSpec::deserialize(spec),
     };
     // Another check refuses an unreadable spec; an unreadable stored workflow never runs.
-    let (Ok(old), Ok(new)) = (spec(old), spec(new)) else { return };
-    for (field, differs) in [
+    let (Ok(old), Ok(new)) = (spec(old), spec(new)) else { return Vec::new() };
+    let fields = [
         ("hardwareRef", old.hardware_ref != new.hardware_ref),
         ("templateRef", old.template_ref != new.template_ref),
         ("hardwareMap", old.hardware_map != new.hardware_map),
         ("bootOptions", old.boot_options != new.boot_options),
-    ] {
-        if differs {
-            let detail = "field is immutable once the workflow has begun; delete it and create \
-                another";
-            errors.push(FieldError::forbidden(format!("spec.{field}"), detail));
-        }
-    }
+    ];
+    let detail = "field is immutable once the workflow has begun; delete it and create another";
+    let changed = fields.into_iter().filter(|(_, differs)| *differs);
+    changed.map(|(field, _)| FieldError::forbidden(format!("spec.{field}"), detail)).collect()
 }
 
 /// Checks that an Event is in its involved object's namespace (`default` if cluster-scoped).
 pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
-    let mut errors = Vec::new();
     let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
     // An event about a cluster-scoped object is stored in `default`.
-    let fits = about == namespace || (about.is_empty() && namespace == "default");
-    if !fits {
-        let detail = "does not match event.namespace";
-        errors.push(FieldError::invalid("involvedObject.namespace", &json!(about), detail));
+    if about == namespace || (about.is_empty() && namespace == "default") {
+        return Vec::new();
     }
-    errors
+    let detail = "does not match event.namespace";
+    vec![FieldError::invalid("involvedObject.namespace", &json!(about), detail)]
 }
 
 /// Checks that a new Event of `events.k8s.io` has an `eventTime` and the type `Normal` or `Warning`
