@@ -7,6 +7,7 @@ mod guarded;
 mod outage;
 mod requests;
 mod safety;
+mod settings;
 mod takeover;
 mod wipe;
 
