@@ -20,6 +20,12 @@ const REGISTRY_PORT: u16 = 5000;
 /// The empty folder stays on the host: its removal would unmount the tmpfs of every running engine.
 const WORKER_FOLDER: &str = "/worker";
 
+/// Registry of the stock actions. The engine must not reach it: tests give their own images these
+/// names.
+const ACTIONS_REGISTRY: &str = "quay.io";
+/// Variables by which the engine would reach registries through a proxy.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+
 /// A running engine with its own state, and a registry from which it may pull without TLS. Dropping
 /// this value ends the engine, the registry and every container: the containers are in the engine's
 /// own PID namespace. The engine has no bridge and writes no packet filter.
@@ -45,9 +51,11 @@ impl Docker {
         // machine.
         let script = format!(
             "mkdir -p {WORKER_FOLDER} && mount -t tmpfs worker {WORKER_FOLDER} || exit 1\n\
+             mount --bind {hosts} /etc/hosts || exit 1\n\
              {containerd} --config {config} --address {socket} --root {root} --state {state} &\n\
              while [ ! -S {socket} ]; do kill -0 $! || exit 1; sleep 0.1; done\n\
              exec \"$@\"",
+            hosts = at("hosts"),
             containerd = programs.join("containerd").display(),
             config = at("containerd.toml"),
             socket = at("containerd.sock"),
@@ -58,6 +66,7 @@ impl Docker {
             ["--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "env"]
                 .map(str::to_owned)
                 .into();
+        arguments.extend(PROXIES.map(|name| format!("--unset={name}")));
         arguments.push(format!("PATH={}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display()));
         arguments.extend(["sh", "-c", &script, "dockerd"].map(str::to_owned));
         arguments.push(programs.join("dockerd").display().to_string());
@@ -75,6 +84,8 @@ impl Docker {
         ] {
             arguments.extend([flag.to_owned(), value]);
         }
+        fs::write(at("hosts"), format!("127.0.0.1 localhost {ACTIONS_REGISTRY}\n"))
+            .context("cannot write the engine's hosts")?;
         fs::write(at("none.json"), "{}").context("cannot write the engine's configuration")?;
         // The CRI plugin needs a network plugin.
         let config = "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n";
@@ -120,6 +131,19 @@ impl Docker {
     /// # Errors
     /// There is no static busybox, or the image cannot be built or pushed.
     pub fn publish(&self, name: &str, script: &str) -> Result<String> {
+        let reference = format!("{}/{name}:1", self.registry);
+        self.embed(name, &reference, script)?;
+        self.run(&["push", "--quiet", &reference])?;
+        self.run(&["rmi", &reference])?;
+        Ok(reference)
+    }
+
+    /// Builds an image from the host's busybox that runs `script`. The engine has it as
+    /// `reference`, for agents that cannot pull it. `name` is the name of a folder.
+    ///
+    /// # Errors
+    /// There is no static busybox, or the image cannot be built.
+    pub fn embed(&self, name: &str, reference: &str, script: &str) -> Result<()> {
         let root = self.folder.path().join(name);
         fs::create_dir_all(root.join("bin")).context("cannot make a folder")?;
         let busybox = find("busybox", "busybox-static")?;
@@ -135,12 +159,8 @@ impl Docker {
         let mut tar = Command::new("tar");
         tar.arg("-C").arg(&root).args(["-cf", &archive, "."]);
         ensure!(tar.status().context("cannot run tar")?.success(), "tar fails");
-        let reference = format!("{}/{name}:1", self.registry);
         let entry = "ENTRYPOINT [\"/bin/act\"]";
-        self.run(&["import", "--change", entry, &archive, &reference])?;
-        self.run(&["push", "--quiet", &reference])?;
-        self.run(&["rmi", &reference])?;
-        Ok(reference)
+        self.run(&["import", "--change", entry, &archive, reference]).map(drop)
     }
 
     /// Names of all containers, ended ones included.

@@ -1,5 +1,6 @@
 //! The whole life of a cluster of Cluster API on the machines of a box: Nodes, scaling, rollouts
-//! and deletion. Stock agents install the machines. An in-memory API stands in for the kubelets.
+//! and deletion. Stock agents install the machines by the box's own template, with actions that
+//! only record the image. An in-memory API stands in for the kubelets.
 //!
 //! The steps share one environment, whose programs take half a minute to start.
 
@@ -13,7 +14,7 @@ use std::collections::BTreeSet;
 
 use hosts::Hosts;
 use management::{Management, condition, good, runs};
-use manifest::{CLUSTER, CONTROL_PLANE, USE, WORKERS, control_plane, workers};
+use manifest::{CLUSTER, CONTROL_PLANE, REGISTRY, USE, WORKERS, control_plane, os_image, workers};
 use serde_json::{Value, json};
 use site::Site;
 
@@ -41,18 +42,21 @@ fn a_cluster_lives_on_machines_of_the_box() {
     scale_down(&site);
     assert_eq!(versions(&site), before, "the box writes nothing without a reason");
     rest::check_objects(&site);
+    rest::check_owners(&site);
+    rest::check_change_in_place(&site);
     rest::check_framework(&site);
     rest::check_resync(&mut site);
     roll_control_plane(&mut site);
     roll_workers(&site);
-    delete(&site.hosts, &site.management, 3);
+    delete_by("foreground", &site.hosts, &site.management, 3);
     assert_eq!(site.hosts.list("hardware").len(), 9);
 }
 
 fn create(site: &Site) {
-    for usage in [CONTROL_PLANE, WORKERS] {
-        site.apply_template(usage, BEFORE);
+    for version in [BEFORE, AFTER] {
+        site.hosts.rack.apply_object(&os_image(version));
     }
+    site.apply_templates();
     site.apply_cluster();
     site.apply(&[control_plane(1, BEFORE)]);
     site.apply(&workers(0, BEFORE));
@@ -74,6 +78,7 @@ fn scale_control_plane(site: &Site) {
     site.management.wait_machines(CONTROL_PLANE, 3, BEFORE);
     wait_available(site);
     assert_eq!(site.hosts.installations(), 3);
+    assert_eq!(images(site, &format!("{REGISTRY}/ubuntu-2004:{BEFORE}.gz")), 3);
     assert_spread(site);
     let (machines, hardware) = (site.management.list("machines"), site.hosts.list("hardware"));
     for node in site.management.nodes() {
@@ -224,7 +229,6 @@ pub fn names(objects: &[Value]) -> BTreeSet<String> {
 
 fn roll_control_plane(site: &mut Site) {
     let before = names(&site.management.machines(CONTROL_PLANE));
-    site.apply_template(CONTROL_PLANE, AFTER);
     site.apply(&[control_plane(3, AFTER)]);
     site.management.wait("the first new machine", || {
         !names(&site.management.machines(CONTROL_PLANE)).is_subset(&before)
@@ -235,21 +239,36 @@ fn roll_control_plane(site: &mut Site) {
     assert_eq!(site.hosts.installations(), 10, "the restart of the box repeats no installation");
     assert_spread(site);
     wait_available(site);
+    assert_eq!(images(site, &format!("{REGISTRY}/ubuntu-2004:{AFTER}.gz")), 3);
+}
+
+/// Returns the number of machines that have this image. Their templates name no version: that of
+/// the Machine chooses the image.
+fn images(site: &Site, location: &str) -> usize {
+    let templates = site.hosts.list("templates");
+    let texts = templates.iter().filter_map(|it| it["spec"]["data"].as_str());
+    texts.filter(|text| text.contains(location)).count()
 }
 
 fn roll_workers(site: &Site) {
     let before = names(&site.management.machines(WORKERS));
-    site.apply_template(WORKERS, AFTER);
     site.apply(&workers(1, AFTER));
     site.management.wait_machines(WORKERS, 1, AFTER);
     assert!(names(&site.management.machines(WORKERS)).is_disjoint(&before));
     assert_eq!((site.management.nodes().len(), site.hosts.installations()), (4, 11));
+    assert_eq!(images(site, &format!("http://images.test/{AFTER}/workers.img")), 1);
 }
 
 /// Deletes the cluster, whose control plane has this many machines, and checks that all Hardware is
 /// free.
 pub fn delete(hosts: &Hosts, management: &Management, members: usize) {
-    good(&management.kubectl, &["delete", "cluster", CLUSTER, "--wait=false"], "");
+    delete_by("background", hosts, management, members);
+}
+
+/// As [`delete`], with this value of `--cascade`.
+fn delete_by(cascade: &str, hosts: &Hosts, management: &Management, members: usize) {
+    let cascade = format!("--cascade={cascade}");
+    good(&management.kubectl, &["delete", "cluster", CLUSTER, &cascade, "--wait=false"], "");
     management.wait("the end of the cluster", || {
         // The control plane outlives the workers.
         let machines = management.list("machines");

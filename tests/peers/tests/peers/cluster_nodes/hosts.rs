@@ -6,6 +6,7 @@ use std::process::Command;
 
 use peers::{Process, built, run};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::management::{Management, good, items};
 use super::manifest::{self, Install, USE};
@@ -17,13 +18,25 @@ const INSTALL: &str = r#"#!/bin/sh
 echo "$KUBERNETES" >"/disks/$DISK"
 echo "$DISK $KUBERNETES" >>/disks/log
 "#;
+/// Images of the actions of the box's own template, with their scripts. The first two install the
+/// Kubernetes version in the location of the image.
+const ACTIONS: [(&str, &str); 4] =
+    [("oci2disk", STREAM), ("image2disk", STREAM), ("writefile", NOTHING), ("reboot", NOTHING)];
+const STREAM: &str = r#"#!/bin/sh
+version=$(echo "$IMG_URL" | busybox sed 's/.*\(v1\.[0-9.]*[0-9]\).*/\1/')
+echo "$version" >"$DEST_DISK"
+echo "${DEST_DISK##*/} $version" >>"${DEST_DISK%/*}/log"
+"#;
+const NOTHING: &str = "#!/bin/sh\n";
+/// Folder of the disks. The box's own template gives actions only the folder `/dev` of the machine.
+const DISKS: &str = "/dev/shm";
 const FAILURE_DOMAIN: &str = "topology.tinbox.dev/failure-domain";
 
 /// The box, its machines and their kubelets, ended when dropped.
 pub struct Hosts {
     pub rack: Rack,
     image: String,
-    disks: PathBuf,
+    disks: TempDir,
     agents: Vec<Process>,
     _kubelets: Process,
 }
@@ -34,15 +47,22 @@ impl Hosts {
         // The agents of other tests have no disks.
         good(&rack.kubectl, &["delete", "hardware", "--all"], "");
         let image = rack.docker.publish("install", INSTALL).unwrap();
-        let disks = rack.record().join("disks");
-        fs::create_dir(&disks).unwrap();
+        let disks = TempDir::with_prefix_in("disks-", DISKS).unwrap();
         let kubeconfig = rack.tinboxd.kubeconfig();
-        let arguments = [("kubeconfig", &kubeconfig), ("disks", &disks)]
+        let arguments = [("kubeconfig", &*kubeconfig), ("disks", disks.path())]
             .map(|(flag, path)| format!("--{flag}={}", path.display()));
         let kubelets = built("workload-clusters", &[]).unwrap().remove(0);
         let log = rack.record().join("kubelets.txt");
         let kubelets = Process::start(&kubelets, &arguments, &log).unwrap();
         Self { rack, image, disks, agents: Vec::new(), _kubelets: kubelets }
+    }
+
+    /// Gives the Docker engine the images of the box's own template, as HookOS embeds some.
+    pub fn embed_actions(&self) {
+        for (name, script) in ACTIONS {
+            let reference = format!("quay.io/tinkerbell/actions/{name}:latest");
+            self.rack.docker.embed(name, &reference, script).unwrap();
+        }
     }
 
     /// Path of the log of the kubelets.
@@ -70,7 +90,7 @@ impl Hosts {
             "metadata": { "name": name, "labels": { USE: usage, FAILURE_DOMAIN: domain } },
             "spec": {
                 "agentID": name,
-                "disks": [{ "device": "/dev/nvme0n1" }],
+                "disks": [{ "device": self.disks.path().join(name) }],
                 "interfaces": (1..=2).map(|network| json!({ "dhcp": {
                     "mac": format!("52:54:00:99:{network:02x}:{number:02x}"), "hostname": name,
                     "ip": { "address": address(network, number) },
@@ -80,15 +100,15 @@ impl Hosts {
         self.agents.push(self.rack.agent(Generation::Today, name));
     }
 
-    /// Returns the template of machines with this use and Kubernetes version.
+    /// Returns the template of machines with this use, which installs this Kubernetes version.
     pub fn template(&self, usage: &str, version: &str) -> Value {
-        let install = Install { image: &self.image, disks: &self.disks };
+        let install = Install { image: &self.image, disks: self.disks.path() };
         manifest::template(install, usage, version)
     }
 
     /// Returns the number of installations that ran, of all machines.
     pub fn installations(&self) -> usize {
-        fs::read_to_string(self.disks.join("log")).unwrap_or_default().lines().count()
+        fs::read_to_string(self.disks.path().join("log")).unwrap_or_default().lines().count()
     }
 
     /// Returns objects of the box.

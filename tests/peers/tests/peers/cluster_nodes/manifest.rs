@@ -11,6 +11,10 @@ pub const USE: &str = "use";
 /// Uses of Hardware: the names of the objects of control plane and workers too.
 pub const CONTROL_PLANE: &str = "edge-control-plane";
 pub const WORKERS: &str = "edge-workers";
+/// Operating system of the workers, as `osImage` names it.
+const OS: &str = "ubuntu-24.04";
+/// Registry and path of the images of the control plane.
+pub const REGISTRY: &str = "images.test/nodes";
 /// Label of an object that `clusterctl move` moves though no cluster owns the object.
 const MOVE: &str = "clusterctl.cluster.x-k8s.io/move";
 
@@ -25,7 +29,8 @@ pub struct Install<'a> {
     pub disks: &'a Path,
 }
 
-/// Returns the TinkerbellMachineTemplate of machines with this use and Kubernetes version.
+/// Returns the TinkerbellMachineTemplate of machines with this use, which installs this Kubernetes
+/// version.
 pub fn template(install: Install<'_>, usage: &str, version: &str) -> Value {
     let action = json!({
         "name": "install", "image": install.image, "timeout": 300,
@@ -35,23 +40,44 @@ pub fn template(install: Install<'_>, usage: &str, version: &str) -> Value {
     let task = json!({ "name": "install", "worker": "{{.device_1}}", "actions": [action] });
     let text = json!({ "version": "0.1", "name": "install", "global_timeout": 600,
         "tasks": [task] });
-    let affinity = json!([{ "labelSelector": { "matchLabels": { USE: usage } } }]);
-    // The user data of workers are merged with their bootstrap data.
-    let user_data = (usage == WORKERS).then(|| json!({ "name": WORKERS }));
+    machine_template(usage, json!({ "templateOverride": text.to_string() }))
+}
+
+/// Returns the TinkerbellMachineTemplate of machines with this use, for all Kubernetes versions.
+/// The workers get an OSImage; the control plane gets an image by the lookup of the cluster.
+pub fn template_of_all_versions(usage: &str) -> Value {
+    match usage {
+        WORKERS => machine_template(usage, json!({ "osImage": OS })),
+        _ => machine_template(usage, json!({})),
+    }
+}
+
+fn machine_template(usage: &str, mut spec: Value) -> Value {
+    spec["hardwareAffinity"] =
+        json!({ "required": [{ "labelSelector": { "matchLabels": { USE: usage } } }] });
+    if usage == WORKERS {
+        // The user data of workers are merged with their bootstrap data.
+        spec["userDataSecret"] = json!({ "name": WORKERS });
+    }
     json!({
         "apiVersion": format!("{INFRASTRUCTURE}/v1beta1"), "kind": "TinkerbellMachineTemplate",
-        "metadata": { "name": template_name(usage, version), "namespace": "default" },
-        "spec": { "template": { "spec": {
-            "templateOverride": text.to_string(),
-            "hardwareAffinity": { "required": affinity },
-            "userDataSecret": user_data,
-        } } },
+        "metadata": { "name": usage, "namespace": "default" },
+        "spec": { "template": { "spec": spec } },
     })
 }
 
-/// Returns the name of the template of machines with this use and Kubernetes version.
-pub fn template_name(usage: &str, version: &str) -> String {
-    format!("{usage}-{}", version.replace('.', "-"))
+/// Returns the OSImage of the workers with this Kubernetes version.
+pub fn os_image(version: &str) -> Value {
+    let (distro, number) = OS.split_once('-').unwrap();
+    json!({
+        "apiVersion": "tinbox.dev/v1alpha1", "kind": "OSImage",
+        "metadata": { "name": format!("{OS}-{version}") },
+        "spec": {
+            "url": format!("http://images.test/{version}/workers.img"),
+            "os": { "distro": distro, "version": number },
+            "kubernetesVersion": version,
+        },
+    })
 }
 
 /// Returns Cluster and TinkerbellCluster.
@@ -85,8 +111,7 @@ fn node_registration() -> Value {
 
 /// Returns the control plane.
 pub fn control_plane(replicas: u32, version: &str) -> Value {
-    let template = template_name(CONTROL_PLANE, version);
-    let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), &template);
+    let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), CONTROL_PLANE);
     let registration = json!({ "nodeRegistration": node_registration() });
     json!({
         "apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
@@ -106,8 +131,7 @@ pub fn control_plane(replicas: u32, version: &str) -> Value {
 pub fn workers(replicas: u32, version: &str) -> [Value; 3] {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER, "pool": WORKERS });
     let bootstrap = reference(("bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate"), WORKERS);
-    let template = template_name(WORKERS, version);
-    let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), &template);
+    let infrastructure = reference((INFRASTRUCTURE, "TinkerbellMachineTemplate"), WORKERS);
     [
         json!({
             "apiVersion": "v1", "kind": "Secret",

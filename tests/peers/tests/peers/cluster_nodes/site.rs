@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::hosts::Hosts;
 use super::management::{Management, good};
-use super::manifest;
+use super::manifest::{self, CONTROL_PLANE, WORKERS};
 use crate::agents::rack::Rack;
 
 /// All programs of the test.
@@ -30,6 +30,7 @@ impl Site {
             apply(Repository::new("0.1.0").components());
             plan.manifests().for_each(|(_, list)| apply(&list.to_string()));
         });
+        hosts.embed_actions();
         hosts.pair("prod", &management);
         Self { hosts, management, endpoint: endpoint() }
     }
@@ -39,14 +40,16 @@ impl Site {
         self.management.apply(objects);
     }
 
-    /// Applies the template of machines with this use and Kubernetes version.
-    pub fn apply_template(&self, usage: &str, version: &str) {
-        self.apply(&[self.hosts.template(usage, version)]);
+    /// Applies the templates of all machines.
+    pub fn apply_templates(&self) {
+        self.apply(&[CONTROL_PLANE, WORKERS].map(manifest::template_of_all_versions));
     }
 
-    /// Applies Cluster and TinkerbellCluster.
+    /// Applies Cluster and TinkerbellCluster, whose lookup finds the images of the control plane.
     pub fn apply_cluster(&self) {
-        self.apply(&manifest::cluster(self.endpoint));
+        let [cluster, mut infrastructure] = manifest::cluster(self.endpoint);
+        infrastructure["spec"]["imageLookupBaseRegistry"] = manifest::REGISTRY.into();
+        self.apply(&[cluster, infrastructure]);
     }
 }
 
