@@ -1,6 +1,7 @@
 //! The four manifests of the founding guide on the box's own API: in every order, and with a stock
 //! agent that runs the Workflow.
 
+mod cascades;
 mod paired;
 
 use std::collections::BTreeMap;
