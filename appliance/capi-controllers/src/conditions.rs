@@ -12,6 +12,8 @@ pub const MACHINES_UP_TO_DATE: &str = "MachinesUpToDate";
 /// Type of the condition that is true while the box forwards connections to a control plane.
 pub const ENDPOINT_READY: &str = "ControlPlaneEndpointReady";
 
+/// Type of the condition that is false while the box cannot reach an image of a cluster.
+pub const IMAGES_REACHABLE: &str = "ImagesReachable";
 
 /// State of one condition.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,6 +12,7 @@
 
 mod conditions;
 mod decision;
+mod image_request;
 mod management_view;
 pub mod signals;
 mod status_source;

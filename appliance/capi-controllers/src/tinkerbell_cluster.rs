@@ -11,6 +11,7 @@ mod decide;
 mod domains;
 mod endpoint;
 mod error;
+mod images;
 mod live_host;
 mod observe;
 pub(crate) mod owner;
@@ -20,6 +21,7 @@ use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::infrastructure::{Endpoint, TINKERBELL_CLUSTER};
 use api::meta::ObjectKey;
@@ -29,12 +31,16 @@ use stdx::{Clock, MacAddr};
 
 use crate::ManagementView;
 use crate::management_view::ViewEvent;
-use controllers::runtime::{Reconciled, Reconciler};
+use controllers::runtime::{Reconciled, Reconciler, Requeue};
 use decide::Step;
 use observe::Observed;
 
 pub(crate) use domains::BOXES;
+pub use images::{ImageChecks, ImageServers, Reached, Reaching};
 pub use provided::clusters_with_endpoints;
+
+/// Wait until the next decision after a new result of an image.
+const NEXT: Duration = Duration::from_millis(1);
 
 /// Future of [`BoxAddresses::other_host`]; boxed, so that [`BoxAddresses`] can be a trait object.
 pub type OtherHost<'a> = Pin<Box<dyn Future<Output = Option<MacAddr>> + Send + 'a>>;
@@ -60,6 +66,10 @@ pub struct TinkerbellClusterReconciler {
     pub clock: Arc<dyn Clock>,
     /// Name of the box: the default failure domain.
     pub box_name: String,
+    /// Servers of the images.
+    pub image_servers: Arc<dyn ImageServers>,
+    /// Last results of the checks of images.
+    pub image_checks: ImageChecks,
 }
 
 impl Reconciler for TinkerbellClusterReconciler {
@@ -78,7 +88,11 @@ impl Reconciler for TinkerbellClusterReconciler {
             for step in decision.steps {
                 self.apply(&observed, step).await?;
             }
-            Ok(decision.requeue)
+            // A slow server delays nothing but the condition about the images.
+            match self.check_images(&observed).await {
+                true => Ok(Requeue::After(NEXT)),
+                false => Ok(decision.requeue),
+            }
         })
     }
 }

@@ -47,6 +47,7 @@ pub struct Images(Option<Arc<Inner>>);
 struct Inner {
     cache: Cache,
     containers: Containers,
+    origin: Arc<dyn artifact_cache::Origin>,
     own: OwnNames,
     destinations: Destinations,
     pins: Mutex<Pins>,
@@ -118,14 +119,15 @@ impl Images {
         let (budget, volume) = (settings.budget_percent, Arc::new(SystemVolume));
         let cache = Cache::open(&settings.cache, origin.clone(), budget, volume)?;
         let open = settings.mirror.iter().cloned();
-        let mirror = Mirror::new(cache.clone(), &settings.cache, origin, open)?;
+        let mirror = Mirror::new(cache.clone(), &settings.cache, origin.clone(), open)?;
         let containers = Containers::new(mirror);
         let with_ipv6 = config.networks.iter().filter(|network| network.ipv6);
         let ipv6 = with_ipv6.filter_map(|network| nic::ipv6(&network.interface).ok());
         let names = config.api_names().into_iter().chain(ipv6.map(|own| own.to_string()));
         let (pins, mentions) = (Mutex::new(Pins::open(state)?), Mutex::default());
         let own = OwnNames::new(names);
-        let inner = Arc::new(Inner { cache, containers, own, destinations, pins, mentions });
+        let inner = Inner { cache, containers, origin, own, destinations, pins, mentions };
+        let inner = Arc::new(inner);
         inner.keep_pins();
         Ok(Self(Some(inner)))
     }
@@ -178,14 +180,25 @@ impl Images {
     ) -> Vec<String> {
         let Some(inner) = &self.0 else { return environment };
         mentions::rewritten(&inner.own, image, &environment, |wanted| {
-            let address = mentions::address(&wanted.url);
-            let refused = address.is_some_and(|it| inner.destinations.check(it).is_err());
-            (!refused).then(|| format!("http://{server}:{HTTP_PORT}{}", wanted.path()))
+            let place = || format!("http://{server}:{HTTP_PORT}{}", wanted.path());
+            inner.downloads(&wanted.url).then(place)
         })
+    }
+
+    /// Requests a file of another server without its content; `None` if the box does not download
+    /// the file.
+    pub async fn reach(&self, url: &str) -> Option<Result<(), String>> {
+        let inner = self.0.as_ref().filter(|it| it.own.is_foreign(url) && it.downloads(url))?;
+        Some(artifact_cache::reach(inner.origin.as_ref(), url).await)
     }
 }
 
 impl Inner {
+    /// Returns true unless the URL has an IP address that the box must not download from.
+    fn downloads(&self, url: &str) -> bool {
+        mentions::address(url).is_none_or(|it| self.destinations.check(it).is_ok())
+    }
+
     fn report(&self) -> status::image::Images {
         let pins = self.pins().list().to_vec();
         let mentions = self.mentions().clone();

@@ -44,7 +44,7 @@ pub use download::in_progress::{Download, DownloadStart, Progress, RunningDownlo
 pub use error::Error;
 pub use eviction::{SystemVolume, Volume, fake};
 pub use oci_reference::Digest;
-pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
+pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress, reach};
 pub(crate) use remote_file::read_path;
 pub use remote_file::{RemoteFile, shown};
 pub use retention::RemoveError;

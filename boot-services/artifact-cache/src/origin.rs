@@ -39,6 +39,9 @@ const OTHERS: AsciiSet = AsciiSet::EMPTY;
 /// then.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Maximum time of [`reach`], so that a check of several servers takes seconds, not minutes.
+const REACH_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Response of an origin: a file, or the rest of a file.
 pub struct Part {
     /// Offset of the first byte: the requested offset, or 0.
@@ -76,6 +79,19 @@ pub trait Origin: Send + Sync + 'static {
     /// `tag`. If the tag differs, or the server does not support ranges, the response begins at
     /// offset 0.
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a>;
+}
+
+/// Requests the file at `url`, and drops the connection after the head of the response: many
+/// servers refuse HEAD.
+///
+/// # Errors
+/// The reason as a clause without the URL.
+pub async fn reach(origin: &dyn Origin, url: &str) -> Result<(), String> {
+    match tokio::time::timeout(REACH_TIMEOUT, origin.part(url, 0, None)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(Refusal::Later(why) | Refusal::Never(why))) => Err(why),
+        Err(_) => Err(format!("no response within {REACH_TIMEOUT:?}")),
+    }
 }
 
 /// HTTP client for `http` and `https` URLs, and for `oci` URLs of registries ([`registry`]).

@@ -108,6 +108,8 @@ const GROUPS: &[Group] = &[
             ("WaitingForEndpoint", "The box takes the address of the endpoint."),
             ("ControlPlaneEndpointReady", "The box forwards connections to the control plane."),
             ("TemplateOverrideConflict", "Both overrides of the template are set."),
+            ("ImageUnreachable", "The box cannot reach an image; the cause is given."),
+            ("ImagesReachable", "The box reaches the images that new machines install."),
             ("EndpointSet", "The endpoint of the control plane was written into the spec."),
             ("Provisioned", "Machines of the cluster can be created."),
             ("Paused", "Controllers do not change the object."),

@@ -9,8 +9,10 @@ use jiff::Timestamp;
 
 use super::error::ClusterError;
 use super::observe::Observed;
-use super::{domains, endpoint, provided};
-use crate::conditions::{DecisionTime, ENDPOINT_READY, Finding, PAUSED, READY, find};
+use super::{domains, endpoint, images, provided};
+use crate::conditions::{
+    DecisionTime, ENDPOINT_READY, Finding, IMAGES_REACHABLE, PAUSED, READY, find,
+};
 use controllers::runtime::Requeue;
 
 /// Interval at which changes of the Hardware, which send no signal, reach the failure domains.
@@ -95,6 +97,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         return update.decision(Requeue::After(CLUSTER_WAIT));
     }
     update.set_domains();
+    update.set_images();
     match endpoint::check(observed) {
         Ok(endpoint) if endpoint != observed.cluster.spec.control_plane_endpoint => {
             set_endpoint(endpoint)
@@ -156,6 +159,14 @@ impl Update<'_> {
         let own = domains::own(hosts, box_name);
         let domains = domains::merged(self.status.failure_domains.by_name(), &own, box_name);
         self.status.failure_domains = FailureDomains::new(*contract, domains);
+    }
+
+    fn set_images(&mut self) {
+        let Observed { images, box_name, .. } = self.observed;
+        let old = find(&self.status.conditions, IMAGES_REACHABLE);
+        if let Some(finding) = images::finding(images, old, box_name) {
+            self.put(finding);
+        }
     }
 
     /// Provides the endpoint if the cluster requests it, and records the result. Returns true while

@@ -1,5 +1,6 @@
 //! Input of the decision about a TinkerbellCluster.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use api::infrastructure::cluster_api::{CLUSTER_NAME, Cluster, PAUSED};
@@ -12,6 +13,7 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use objects::{ObjectError, find, read};
 use serde_json::Value;
 
+use super::images::Reached;
 use super::live_host::LiveHost;
 use super::provided::{self, Provided};
 use super::{TinkerbellClusterReconciler, endpoint, owner};
@@ -48,6 +50,8 @@ pub struct Observed {
     pub box_name: String,
     /// Objects of the box about endpoints that the box provides.
     pub provided: Provided,
+    /// URLs of the images of the cluster, with the last results of their checks.
+    pub images: BTreeMap<String, Reached>,
 }
 
 impl Observed {
@@ -95,12 +99,18 @@ impl TinkerbellClusterReconciler {
             is_own_address: false,
             live_host: None,
             provided: Provided::default(),
+            images: BTreeMap::new(),
             box_name: self.box_name.clone(),
             cluster,
             object,
             owner,
         };
         observed.provided = self.provided(&observed).await?;
+        let is_idle =
+            observed.is_paused() || observed.cluster.metadata.deletion_timestamp.is_some();
+        if observed.served && !is_idle {
+            observed.images = self.images(&observed).await?;
+        }
         if let Some(address) = address {
             let (provided, text) = (&observed.provided, address.to_string());
             let is_requested = provided::is_requested(&observed);

@@ -256,7 +256,7 @@ pub async fn clusters_with_endpoints(
 }
 
 /// Lists the readable objects of a kind.
-async fn all<T: DeserializeOwned>(
+pub(super) async fn all<T: DeserializeOwned>(
     objects: &dyn Objects,
     resource: Resource,
     namespace: Option<&str>,

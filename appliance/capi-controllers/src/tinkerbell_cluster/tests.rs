@@ -11,11 +11,14 @@ use objects::fake::Memory;
 use serde_json::{Value, json};
 use stdx::TestClock;
 
-use super::{BoxAddresses, OtherHost, TinkerbellClusterReconciler};
+use super::{
+    BoxAddresses, ImageChecks, ImageServers, OtherHost, Reaching, TinkerbellClusterReconciler,
+};
 use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
 
 mod boxes;
+mod images;
 mod live_host;
 mod moved;
 mod provided;
@@ -35,6 +38,15 @@ impl BoxAddresses for OneAddress {
 
     fn other_host<'a>(&'a self, _: &'a str, _: Ipv4Addr) -> OtherHost<'a> {
         Box::pin(async { None })
+    }
+}
+
+/// A box that downloads no images.
+struct NoServers;
+
+impl ImageServers for NoServers {
+    fn reach<'a>(&'a self, urls: &'a [String]) -> Reaching<'a> {
+        Box::pin(async { vec![None; urls.len()] })
     }
 }
 
@@ -64,6 +76,8 @@ fn world(cluster: Value) -> World {
         addresses: Arc::new(OneAddress),
         clock: Arc::new(clock.clone()),
         box_name: "box-1".to_owned(),
+        image_servers: Arc::new(NoServers),
+        image_checks: ImageChecks::default(),
     };
     World { remote, hardware, clock, reconciler, key }
 }

@@ -5,7 +5,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{BootMode, BootOptions, Hardware, Template};
 
 use super::observe::{Inputs, Observed, Values};
-use machine_install::image::{self, ImageLookup, ImageRequest};
+use machine_install::image::{self, ImageRequest};
 use machine_install::template::{self, Installation, Overrides};
 use machine_install::user_data::{DataFormat, UserData, user_data};
 use machine_install::workflow::{self, InstallObjects, InstallRequest};
@@ -118,25 +118,9 @@ fn image_request(
     cluster: Option<&TinkerbellClusterSpec>,
     host: &Hardware,
 ) -> ImageRequest {
-    let spec = &observed.machine.spec;
-    let set = |text: &String| (!text.is_empty()).then(|| text.clone());
     let dhcp = host.spec.interfaces.first().and_then(|it| it.dhcp.as_ref());
-    let version = observed.owner.as_ref().and_then(|owner| owner.spec.version.clone());
-    ImageRequest {
-        os_image: set(&spec.os_image),
-        kubernetes_version: version.unwrap_or_default(),
-        architecture: dhcp.and_then(|dhcp| set(&dhcp.arch)),
-        machine: ImageLookup {
-            format: set(&spec.image_lookup_format),
-            base_registry: set(&spec.image_lookup_base_registry),
-            os_distro: set(&spec.image_lookup_os_distro),
-            os_version: set(&spec.image_lookup_os_version),
-        },
-        cluster: cluster.map_or_else(ImageLookup::default, |spec| ImageLookup {
-            format: set(&spec.image_lookup_format),
-            base_registry: Some(spec.image_lookup_base_registry.clone()),
-            os_distro: set(&spec.image_lookup_os_distro),
-            os_version: set(&spec.image_lookup_os_version),
-        }),
-    }
+    let architecture = dhcp.map(|dhcp| dhcp.arch.clone()).filter(|arch| !arch.is_empty());
+    let version = observed.owner.as_ref().and_then(|owner| owner.spec.version.as_deref());
+    let request = crate::image_request::image_request(&observed.machine.spec, cluster, version);
+    ImageRequest { architecture, ..request }
 }

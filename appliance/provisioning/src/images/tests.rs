@@ -48,7 +48,9 @@ fn open(folder: &Path) -> Arc<Inner> {
     let containers = super::Containers::new(mirror);
     let destinations = Destinations::new(Vec::new());
     let mentions = Mutex::default();
-    let inner = Arc::new(Inner { cache, containers, own, destinations, pins, mentions });
+    let origin = Arc::new(Small);
+    let inner = Inner { cache, containers, origin, own, destinations, pins, mentions };
+    let inner = Arc::new(inner);
     inner.keep_pins();
     inner
 }
@@ -155,4 +157,18 @@ async fn a_pin_fetches_and_outlives_a_restart() {
     assert_eq!(inner.unpin(items[0].short_name()).unwrap(), "no longer pinned");
     assert!(matches!(inner.unpin(GOOD), Err(ImageError::Missing(_))));
     assert_eq!(listed(&inner)[0].goes, 1);
+}
+
+#[tokio::test]
+async fn files_of_other_servers_can_be_reached_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = Images(Some(open(folder.path())));
+    let error = "the server responded with 404 Not Found".to_owned();
+    assert_eq!(images.reach(GOOD).await, Some(Ok(())));
+    assert_eq!(images.reach(BAD).await, Some(Err(error)));
+    // The box itself, and an address that only machines may use.
+    for url in ["http://10.77.0.1:7080/images/a.img", "http://127.0.0.1/a.img"] {
+        assert_eq!(images.reach(url).await, None, "{url}");
+    }
+    assert_eq!(Images(None).reach(GOOD).await, None);
 }

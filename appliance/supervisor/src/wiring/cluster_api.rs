@@ -9,7 +9,9 @@ use api::infrastructure::Contract;
 use api::meta::ObjectKey;
 use capi::management::{Device, ManagementClusters, PairedCluster, StartedWork, Work};
 use capi_controllers::signals::{AllClusterApiSignals, ClusterApiSignals};
-use capi_controllers::tinkerbell_cluster::{TinkerbellClusterReconciler, clusters_with_endpoints};
+use capi_controllers::tinkerbell_cluster::{
+    ImageChecks, ImageServers, Reaching, TinkerbellClusterReconciler, clusters_with_endpoints,
+};
 use capi_controllers::tinkerbell_machine::{Reservations, TinkerbellMachineReconciler, Waiting};
 use capi_controllers::tinkerbell_machine_template::TinkerbellMachineTemplateReconciler;
 use capi_controllers::tinkerbell_remediation::TinkerbellRemediationReconciler;
@@ -18,6 +20,7 @@ use controllers::runtime::Controller;
 use endpoints::{Endpoints, KernelAddresses};
 use futures_util::future;
 use objects::Objects;
+use provisioning::images::Images;
 use provisioning::own_addresses::OwnAddresses;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
@@ -31,10 +34,20 @@ pub(super) struct ClusterApi {
     objects: Arc<dyn Objects>,
     clock: Arc<dyn Clock>,
     addresses: Arc<OwnAddresses>,
+    images: Images,
     box_name: String,
     device: Device,
     signals: Arc<AllClusterApiSignals>,
     reservations: Arc<Reservations>,
+}
+
+/// Servers of images, as the cache of the box reaches them.
+struct Servers(Images);
+
+impl ImageServers for Servers {
+    fn reach<'a>(&'a self, urls: &'a [String]) -> Reaching<'a> {
+        Box::pin(future::join_all(urls.iter().map(|url| self.0.reach(url))))
+    }
 }
 
 /// Removes the signals of a management cluster after the end of its controllers.
@@ -75,6 +88,8 @@ impl ClusterApi {
             addresses: self.addresses.clone(),
             clock: Arc::clone(&self.clock),
             box_name: self.box_name.clone(),
+            image_servers: Arc::new(Servers(self.images.clone())),
+            image_checks: ImageChecks::default(),
         };
         let template = TinkerbellMachineTemplateReconciler {
             view: view.clone(),
@@ -169,6 +184,7 @@ impl Wiring {
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
             addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
+            images: self.images.clone(),
             box_name,
             device,
             signals: Arc::clone(&self.cluster_signals),

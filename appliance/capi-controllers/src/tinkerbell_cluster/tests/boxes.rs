@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::tinkerbell::HARDWARE;
 use objects::fake::Memory;
 
-use super::super::TinkerbellClusterReconciler;
+use super::super::{ImageChecks, TinkerbellClusterReconciler};
 use super::{OneAddress, VIP, World, cluster, condition, endpoint, host, ready, world};
 use controllers::runtime::Reconciler as _;
 
@@ -18,6 +18,8 @@ pub(super) fn second(world: &World) -> (Arc<Memory>, TinkerbellClusterReconciler
         addresses: Arc::new(OneAddress),
         clock: Arc::new(world.clock.clone()),
         box_name: "box-2".to_owned(),
+        image_servers: world.reconciler.image_servers.clone(),
+        image_checks: ImageChecks::default(),
     };
     (hardware, reconciler)
 }
