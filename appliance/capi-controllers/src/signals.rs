@@ -111,15 +111,21 @@ impl ClusterApiSignals {
         let key = key(object);
         match resource.kind {
             "TinkerbellMachine" => {
-                lock(&self.machines).insert(key.clone(), MachineReport::of(object));
-                // The machines of a control plane are the backends of its endpoint.
+                let old = lock(&self.machines).insert(key.clone(), MachineReport::of(object));
+                // The machines of a control plane are the backends of its endpoint, and the image
+                // of a new machine is checked.
                 let labels = object.pointer("/metadata/labels");
-                if labels.is_some_and(|labels| labels.get(CONTROL_PLANE).is_some()) {
+                let is_member = labels.is_some_and(|it| it.get(CONTROL_PLANE).is_some());
+                if is_member || old.is_none() {
                     self.signal_clusters(&key.namespace);
                 }
                 self.machine.signal(key);
             }
-            "TinkerbellMachineTemplate" => self.template.signal(key),
+            "TinkerbellMachineTemplate" => {
+                // The cluster reports the image of the template.
+                self.signal_clusters(&key.namespace);
+                self.template.signal(key);
+            }
             "TinkerbellRemediation" => {
                 lock(&self.remediations).insert(key.clone());
                 self.remediation.signal(key);

@@ -66,8 +66,8 @@ pub struct TinkerbellClusterReconciler {
     pub clock: Arc<dyn Clock>,
     /// Name of the box: the default failure domain.
     pub box_name: String,
-    /// Servers of the images.
-    pub image_servers: Arc<dyn ImageServers>,
+    /// Servers of the images; `None` if the box downloads no images.
+    pub image_servers: Option<Arc<dyn ImageServers>>,
     /// Last results of the checks of images.
     pub image_checks: ImageChecks,
 }

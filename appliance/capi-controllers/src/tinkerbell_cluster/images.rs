@@ -34,8 +34,8 @@ const RESULTS_MAX: usize = 256;
 /// Minimum time between two checks of an image.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(4);
 
-/// Result of a check: an error as a clause without secrets, or `None` if the box downloads no
-/// images, or must not connect to the server.
+/// Result of a check: an error as a clause without secrets, or `None` if the box must not connect to
+/// the server.
 pub type Reached = Option<Result<(), String>>;
 /// Future of [`ImageServers::reach`]; boxed, so that [`ImageServers`] can be a trait object.
 pub type Reaching<'a> = Pin<Box<dyn Future<Output = Vec<Reached>> + Send + 'a>>;
@@ -96,7 +96,9 @@ impl TinkerbellClusterReconciler {
     ) -> Result<BTreeMap<String, Reached>, ObjectError> {
         let spec = &observed.cluster.spec;
         let Some(owner) = &observed.owner else { return Ok(BTreeMap::new()) };
-        if !spec.template_override.is_empty() || spec.template_override_ref.is_some() {
+        let has_override =
+            !spec.template_override.is_empty() || spec.template_override_ref.is_some();
+        if has_override || self.image_servers.is_none() {
             return Ok(BTreeMap::new());
         }
         let (objects, name) = (self.view.watched.as_ref(), &owner.metadata.name);
@@ -134,12 +136,13 @@ impl TinkerbellClusterReconciler {
 
     /// Checks the images that are due. Returns true if a result is new.
     pub(super) async fn check_images(&self, observed: &Observed) -> bool {
+        let Some(servers) = &self.image_servers else { return false };
         let urls = observed.images.keys().cloned().collect();
         let due = self.image_checks.due(&urls, self.clock.now());
         if due.is_empty() {
             return false;
         }
-        let results = self.image_servers.reach(&due).await;
+        let results = servers.reach(&due).await;
         self.image_checks.put(due, results, self.clock.now())
     }
 

@@ -11,9 +11,7 @@ use objects::fake::Memory;
 use serde_json::{Value, json};
 use stdx::TestClock;
 
-use super::{
-    BoxAddresses, ImageChecks, ImageServers, OtherHost, Reaching, TinkerbellClusterReconciler,
-};
+use super::{BoxAddresses, ImageChecks, OtherHost, TinkerbellClusterReconciler};
 use crate::{ClusterIdentity, ManagementView};
 use controllers::runtime::{Reconciler as _, Requeue};
 
@@ -38,15 +36,6 @@ impl BoxAddresses for OneAddress {
 
     fn other_host<'a>(&'a self, _: &'a str, _: Ipv4Addr) -> OtherHost<'a> {
         Box::pin(async { None })
-    }
-}
-
-/// A box that downloads no images.
-struct NoServers;
-
-impl ImageServers for NoServers {
-    fn reach<'a>(&'a self, urls: &'a [String]) -> Reaching<'a> {
-        Box::pin(async { vec![None; urls.len()] })
     }
 }
 
@@ -76,7 +65,7 @@ fn world(cluster: Value) -> World {
         addresses: Arc::new(OneAddress),
         clock: Arc::new(clock.clone()),
         box_name: "box-1".to_owned(),
-        image_servers: Arc::new(NoServers),
+        image_servers: None,
         image_checks: ImageChecks::default(),
     };
     World { remote, hardware, clock, reconciler, key }

@@ -34,7 +34,7 @@ pub(super) struct ClusterApi {
     objects: Arc<dyn Objects>,
     clock: Arc<dyn Clock>,
     addresses: Arc<OwnAddresses>,
-    images: Images,
+    image_servers: Option<Arc<dyn ImageServers>>,
     box_name: String,
     device: Device,
     signals: Arc<AllClusterApiSignals>,
@@ -88,7 +88,7 @@ impl ClusterApi {
             addresses: self.addresses.clone(),
             clock: Arc::clone(&self.clock),
             box_name: self.box_name.clone(),
-            image_servers: Arc::new(Servers(self.images.clone())),
+            image_servers: self.image_servers.clone(),
             image_checks: ImageChecks::default(),
         };
         let template = TinkerbellMachineTemplateReconciler {
@@ -180,11 +180,13 @@ impl Wiring {
         let box_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let device_id = device_id::ensure(state).context("cannot keep the ID of the device")?;
         let device = Device { box_id, holder: format!("{box_name}_{device_id}") };
+        let servers = Arc::new(Servers(self.images.clone()));
+        let image_servers = config.images.is_some().then_some(servers as Arc<dyn ImageServers>);
         let cluster_api = ClusterApi {
             objects: Arc::clone(&self.objects),
             clock: Arc::clone(&self.clock),
             addresses: Arc::new(OwnAddresses { config, metadata_port: METADATA_PORT }),
-            images: self.images.clone(),
+            image_servers,
             box_name,
             device,
             signals: Arc::clone(&self.cluster_signals),

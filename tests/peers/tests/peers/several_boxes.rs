@@ -21,6 +21,7 @@ const TRIES_MAX: usize = 5;
 fn two_boxes_serve_their_own_machines_of_one_management_cluster() {
     let mut site = Site::start();
     by_filter(&site);
+    unreachable_image(&site);
     bootstrap_data(&site);
     by_domain(&site);
     without_a_box(&mut site);
@@ -48,6 +49,23 @@ fn by_filter(site: &Site) {
     let own = site.list(FILTERS[0], "tinkerbellmachines");
     let unserved = own.iter().find(|it| it["metadata"]["name"] == "unserved").unwrap();
     assert_eq!(unserved["status"].get("conditions"), None, "{unserved}");
+}
+
+/// A box cannot reach an image of a template, and goes on with all machines.
+fn unreachable_image(site: &Site) {
+    site.create_unreachable_image(0, "nowhere");
+    let cluster = || site.list(FILTERS[0], "tinkerbellclusters").remove(0);
+    site.wait("the condition about the image", || {
+        let (status, reason, message) = condition(&cluster(), "ImagesReachable");
+        assert!(!message.contains("s3cret"), "{message}");
+        status == "False"
+            && reason == "ImageUnreachable"
+            && message.contains("http://images.invalid/nowhere.img: ")
+            && message.ends_with("(box box-red)")
+    });
+    assert_eq!(condition(&cluster(), "Ready").0, "True");
+    site.create_machine(FILTERS[0], "red-2", Some(FILTERS[0]), None);
+    site.wait_installing(FILTERS[0], "red-2");
 }
 
 /// The name of the bootstrap Secret leads to a claim without a turn of the poll: the machine is

@@ -48,7 +48,7 @@ impl Servers {
 fn with_image() -> (World, Arc<Servers>) {
     let mut world = world(cluster(endpoint(VIP)));
     let servers = Arc::new(Servers::default());
-    world.reconciler.image_servers = servers.clone();
+    world.reconciler.image_servers = Some(servers.clone());
     world.hardware.put(HARDWARE, host("nuc-1", "10.77.0.11", None));
     put_image(&world, &format!("http://images.test/debian.img{TOKEN}"));
     put_template(&world, json!({ "osImage": "debian-13" }));
@@ -139,7 +139,7 @@ async fn two_boxes_do_not_overwrite_the_results_of_each_other() {
     let (world, servers) = with_image();
     let (hardware, mut other) = second(&world);
     let servers_of_other = Arc::new(Servers::default());
-    other.image_servers = servers_of_other.clone();
+    other.image_servers = Some(servers_of_other.clone());
     hardware.put(HARDWARE, host("nuc-9", "10.77.0.19", None));
     let image = world.hardware.peek(OS_IMAGE, "debian-13").unwrap();
     hardware.put(OS_IMAGE, image);

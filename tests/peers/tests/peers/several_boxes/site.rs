@@ -8,6 +8,7 @@ use peers::bmc_sim::{BmcSim, Config};
 use peers::cluster_api::Series;
 use peers::{Kubectl, Tinboxd, run};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::{reason, reference};
 use crate::claim::program;
@@ -28,6 +29,7 @@ pub struct OneBox {
     pub tinboxd: Tinboxd,
     kubectl: Kubectl,
     bmcs: Vec<BmcSim>,
+    _images: TempDir,
 }
 
 /// All programs of the test.
@@ -38,7 +40,9 @@ pub struct Site {
 
 impl OneBox {
     fn start(name: &str, number: usize) -> Self {
-        let tinboxd = Tinboxd::start_on_host(name, "").unwrap();
+        let images = TempDir::with_prefix("images-").unwrap();
+        let sections = format!("[images]\ncache = {:?}\n", images.path());
+        let tinboxd = Tinboxd::start_on_host(name, &sections).unwrap();
         let kubectl = tinboxd.kubectl().unwrap();
         let mut bmcs = Vec::new();
         let mut objects = Vec::new();
@@ -49,7 +53,7 @@ impl OneBox {
         }
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         good(&kubectl, &["apply", "-f", "-"], &list.to_string());
-        Self { tinboxd, kubectl, bmcs }
+        Self { tinboxd, kubectl, bmcs, _images: images }
     }
 
     fn list(&self, resource: &str) -> Vec<Value> {
@@ -159,6 +163,26 @@ impl Site {
                 filter,
             ),
         ]);
+    }
+
+    /// Gives a box an OSImage of this name whose server does not exist, and its cluster a template
+    /// with this image.
+    pub fn create_unreachable_image(&self, at: usize, name: &str) {
+        let filter = FILTERS[at];
+        let image = json!({
+            "apiVersion": "tinbox.dev/v1alpha1", "kind": "OSImage",
+            "metadata": { "name": name, "namespace": "default" },
+            "spec": { "url": format!("http://images.invalid/{name}.img?token=s3cret"),
+                "os": { "distro": "debian", "version": "13" } },
+        });
+        good(&self.boxes[at].kubectl, &["apply", "-f", "-"], &image.to_string());
+        self.management.apply(&[json!({
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1",
+            "kind": "TinkerbellMachineTemplate",
+            "metadata": { "name": name, "namespace": filter, "labels": {
+                FILTER: filter, "cluster.x-k8s.io/cluster-name": "edge" } },
+            "spec": { "template": { "spec": { "osImage": name } } },
+        })]);
     }
 
     /// Creates a Machine with bootstrap data, and its TinkerbellMachine with the label `filter`.
