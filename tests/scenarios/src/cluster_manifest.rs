@@ -31,6 +31,8 @@ pub struct ClusterManifest<'a> {
     pub hardware_label: &'a str,
     /// `wipeOnRelease` of the cluster's machines; `None` to omit the field.
     pub wipe_on_release: Option<&'a str>,
+    /// Secret whose user data the machines get too; `None` to omit the field.
+    pub user_data_secret: Option<&'a str>,
 }
 
 impl ClusterManifest<'_> {
@@ -39,6 +41,9 @@ impl ClusterManifest<'_> {
     pub fn yaml(&self) -> String {
         let Self { name, command, hardware_label, .. } = self;
         let mut machine = self.wipe_on_release.map_or_else(String::new, wipe);
+        if let Some(name) = self.user_data_secret {
+            machine.push_str(&format!("      userDataSecret: {{name: {name}}}\n"));
+        }
         let install = match self.install {
             Install::OsImage(name) => {
                 machine.push_str(&format!("      osImage: {name}\n"));

@@ -46,6 +46,21 @@ spec:
       name: power-cycle
 ";
 
+/// User data that the box merges after the bootstrap data. Its command runs after those of the
+/// bootstrap data, and shows a file of each part.
+const SECOND_PART: &str = "\
+apiVersion: v1
+kind: Secret
+metadata: {name: second-part}
+stringData:
+  value: |
+    #cloud-config
+    write_files:
+    - {path: /run/second-part, content: written}
+    runcmd:
+    - echo FIRST=$(ls /run/kubeadm) SECOND=$(cat /run/second-part) >/dev/ttyS0
+";
+
 /// A lab with one labeled machine, and a management cluster that is paired with the box.
 fn paired(config: LabConfig) -> Management {
     let lab = Lab::start(config).unwrap();
@@ -97,6 +112,7 @@ fn create_small(management: &Management, wipe_on_release: Option<&str>) -> Strin
         command: "true",
         hardware_label: "rack: \"one\"",
         wipe_on_release,
+        user_data_secret: None,
     };
     management.apply(&cluster.yaml()).unwrap();
     management.machine_of("edge", SOON).unwrap()
@@ -162,13 +178,16 @@ fn the_box_provisions_a_machine_of_cluster_api_and_frees_it() {
         command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
         hardware_label: "rack: \"one\"",
         wipe_on_release: None,
+        user_data_secret: Some("second-part"),
     };
     assert!(!management.lab.rack.nuc(1).is_on(), "the machine begins switched off");
+    management.apply(SECOND_PART).unwrap();
     management.apply(&cluster.yaml()).unwrap();
     let machine = management.machine_of("edge", SOON).unwrap();
     wait_provisioned(&management, &machine, WHOLE);
     let serial = management.lab.rack.nuc(1).serial();
     serial.wait_for(&format!("BOOTSTRAPPED={PROVIDER_ID} HOST=nuc1"), WHOLE).unwrap();
+    serial.wait_for("FIRST=kubeadm.yaml SECOND=written", WHOLE).unwrap();
     assert_eq!(switched_on(&management.lab), 1, "the machine was switched on once");
     delete(&management, "edge");
     wait_deleted(&management, "edge", &machine);

@@ -127,6 +127,7 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
         command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
         hardware_label: LABEL,
         wipe_on_release: None,
+        user_data_secret: None,
     };
     assert!(!management.lab.rack.nuc(1).is_on(), "the machine begins switched off");
     management.apply(&cluster.yaml()).unwrap();
@@ -165,6 +166,7 @@ fn provider_and_box_are_killed_on_the_way() {
         command: "true",
         hardware_label: LABEL,
         wipe_on_release: None,
+        user_data_secret: None,
     };
     management.apply(&cluster.yaml()).unwrap();
 

@@ -39,6 +39,7 @@ pub fn run() -> anyhow::Result<()> {
         command: COMMAND,
         hardware_label: "rack: \"one\"",
         wipe_on_release: None,
+        user_data_secret: None,
     };
     let own = management.lab.kubeconfig();
     box_kubectl(&management, &["label", "hardware", "nuc1", "rack=one"])?;
