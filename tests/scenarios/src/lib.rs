@@ -18,6 +18,7 @@ mod manifests;
 mod nodes;
 mod quick_start;
 mod screen;
+mod ssh_key;
 mod state;
 
 pub use artifacts::Artifacts;
@@ -25,12 +26,13 @@ pub use cluster_manifest::{ClusterManifest, Install, KUBERNETES};
 pub use demo::{RunningRack, install_command, keeps_rack, page_pin};
 pub use image_registry::{IMAGE_SERVER, ImageRegistry, image_server};
 pub use lab::{Lab, LabConfig, RESERVED};
-pub use management::Management;
+pub use management::{Management, ManagementCluster};
 pub use manifests::{
     CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
 };
 pub use quick_start::QuickStart;
 pub use screen::{Screen, exit, say, show, show_run};
+pub use ssh_key::SshKey;
 pub use state::WorkflowView;
 
 pub use qemu::{

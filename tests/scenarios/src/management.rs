@@ -6,51 +6,40 @@
 //! All programs run in the box's network namespace in the rack, on loopback addresses. Only the
 //! provider connects to the box, over TLS at the box's address in the rack.
 
+mod cluster;
 mod programs;
 mod server;
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use capi::Repository;
-use peers::cluster_api::{Ports, WithWebhooks, is_healthy};
+use peers::cluster_api::Ports;
 use qemu::{BoxProcess, BoxProgram, poll};
 use serde_json::Value;
-use stdx::testing::PATIENCE;
 
+pub use self::cluster::ManagementCluster;
+use self::cluster::wait_healthy;
 use self::programs::Programs;
-use self::server::Server;
 use crate::Lab;
 
-/// Cluster API's own managers, as `tests/peers/cluster-api` names them, and their ports.
-const MANAGERS: [(&str, Ports); 3] = [
-    ("core", ports(9343, 9340, 9341)),
-    ("bootstrap", ports(9353, 9350, 9351)),
-    ("control-plane", ports(9363, 9360, 9361)),
-];
 /// Ports of the provider. The provider does not use its own flags for the webhooks' port and
 /// certificates (v0.7.0, main.go). The port and the folder under `TMPDIR` are the defaults of
 /// controller-runtime.
-const PROVIDER: Ports = ports(9443, 9440, 9441);
-/// Folder of the webhooks' certificates, under `TMPDIR`.
-const CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
-
-const fn ports(webhooks: u16, health: u16, metrics: u16) -> Ports {
-    Ports { address: Ipv4Addr::LOCALHOST, webhooks, health, metrics }
-}
+const PROVIDER: Ports =
+    Ports { address: Ipv4Addr::LOCALHOST, webhooks: 9443, health: 9440, metrics: 9441 };
 
 /// A lab with a management cluster.
 pub struct Management {
     /// The rack and the box.
     pub lab: Lab,
-    folder: PathBuf,
     programs: Programs,
-    server: Server,
-    managers: Vec<BoxProcess>,
+    /// Cluster in which [`Management::apply`] creates objects.
+    pub cluster: ManagementCluster,
     provider: Option<BoxProcess>,
 }
 
@@ -63,7 +52,8 @@ impl Management {
     pub fn start(lab: Lab) -> anyhow::Result<Self> {
         Self::start_with(lab, |new| {
             new.install_managers()?;
-            new.install("tinkerbell", PROVIDER)
+            let name = "tinkerbell";
+            new.install(name, &new.cluster.manifest(&new.programs, name, PROVIDER)?)
         })
     }
 
@@ -81,19 +71,19 @@ impl Management {
             run(command, release.components()).context("cannot install the box's kinds")?;
             Ok(())
         })?;
-        run(new.pair("prod")?, "")?;
+        run(new.pair(&new.cluster, "prod")?, "")?;
         Ok(new)
     }
 
-    /// Returns the command that pairs the box with the management cluster under this name.
+    /// Returns the command that pairs the box with a management cluster under this name.
     ///
     /// # Errors
     /// The kubeconfig for the command cannot be written.
-    pub fn pair(&self, name: &str) -> anyhow::Result<Command> {
+    pub fn pair(&self, cluster: &ManagementCluster, name: &str) -> anyhow::Result<Command> {
         // The box accepts only kubeconfigs with embedded certificates.
-        let mut view = self.kubectl(self.kubeconfig());
+        let mut view = self.kubectl(cluster.kubeconfig());
         view.args(["config", "view", "--raw", "--minify", "--flatten"]);
-        let file = self.lab.file("management.kubeconfig", &run(view, "")?)?;
+        let file = self.lab.file(&format!("{name}.kubeconfig"), &run(view, "")?)?;
         let file = file.to_str().context("the path is not valid UTF-8")?;
         self.lab.command(&["capi", "pair", name, "--management-kubeconfig", file])
     }
@@ -108,61 +98,45 @@ impl Management {
         install: impl FnOnce(&Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let programs = Programs::build()?;
-        let folder = lab.rack.work_dir().join("management");
-        fs::create_dir_all(&folder).context("cannot make the management cluster's folder")?;
-        let server = Server::start(&lab.rack, &programs, &folder)?;
-        webhook_certificates(&server, &folder)?;
-        let managers = Vec::new();
-        let mut new = Self { lab, folder, programs, server, managers, provider: None };
+        let cluster = ManagementCluster::start(&lab, &programs, (1, "management"))?;
+        let mut new = Self { lab, programs, cluster, provider: None };
         install(&new)?;
-        let mut wait = new.kubectl(new.kubeconfig());
-        wait.args(["wait", "crd", "--all", "--for=condition=Established", "--timeout=120s"]);
-        run(wait, "").context("the kinds of Cluster API are not served")?;
-        for (name, ports) in MANAGERS {
-            new.start_manager(name, ports)?;
-        }
-        let mut managers = std::mem::take(&mut new.managers);
-        for ((name, ports), process) in MANAGERS.iter().zip(&mut managers) {
-            new.wait_healthy(&format!("Cluster API's {name}"), *ports, process)?;
-        }
-        new.managers = managers;
+        new.cluster.start_managers(&new.lab, &new.programs)?;
         Ok(new)
     }
 
-    fn start_manager(&mut self, name: &str, ports: Ports) -> anyhow::Result<()> {
-        let log = self.lab.rack.dir().join(format!("capi-{name}.log"));
-        let manager = BoxProgram::new(self.programs.program(name)?, log)
-            .env("KUBECONFIG", self.server.kubeconfig())
-            .args(["--webhook-cert-dir".as_ref(), self.folder.join(CERTIFICATES).as_os_str()])
-            .args(["--webhook-port".to_owned(), ports.webhooks.to_string()])
-            .args(["--health-addr".to_owned(), ports.health_address()])
-            .args(["--diagnostics-address".to_owned(), ports.metrics_address()]);
-        self.managers.push(self.lab.rack.spawn_box(manager)?);
-        Ok(())
+    /// Starts a second management cluster, as [`Management::start_with`] does the first.
+    ///
+    /// # Errors
+    /// The program that did not start.
+    pub(crate) fn start_second(
+        &self,
+        install: impl FnOnce(&ManagementCluster) -> anyhow::Result<()>,
+    ) -> anyhow::Result<ManagementCluster> {
+        let mut second = ManagementCluster::start(&self.lab, &self.programs, (2, "second"))?;
+        install(&second)?;
+        second.start_managers(&self.lab, &self.programs)?;
+        Ok(second)
     }
 
     fn install_managers(&self) -> anyhow::Result<()> {
-        MANAGERS.into_iter().try_for_each(|(name, ports)| self.install(name, ports))
+        let manifests = self.manifests(&self.cluster)?;
+        manifests.iter().try_for_each(|(name, list)| self.install(name, list))
     }
 
-    /// Names of the managers of Cluster API, each with a List of the objects to install.
+    /// Names of the managers of a cluster, each with a List of the objects to install.
     ///
     /// # Errors
     /// A manifest cannot be built or read.
-    pub(crate) fn manifests(&self) -> anyhow::Result<Vec<(&'static str, Value)>> {
-        let manifests = MANAGERS.into_iter();
-        manifests.map(|(name, ports)| Ok((name, self.manifest(name, ports)?))).collect()
+    pub(crate) fn manifests(
+        &self,
+        cluster: &ManagementCluster,
+    ) -> anyhow::Result<Vec<(&'static str, Value)>> {
+        cluster.manifests(&self.programs)
     }
 
-    /// The manifest of a provider's release, without its Pods.
-    fn manifest(&self, name: &str, ports: Ports) -> anyhow::Result<Value> {
-        let with = WithWebhooks { ports, authority: self.server.authority() };
-        with.read(self.programs.manifest(name)?)
-    }
-
-    /// Applies the manifest of a provider's release, without its Pods.
-    fn install(&self, name: &str, ports: Ports) -> anyhow::Result<()> {
-        let list = self.manifest(name, ports)?;
+    /// Applies the manifest of a provider's release.
+    fn install(&self, name: &str, list: &Value) -> anyhow::Result<()> {
         let mut command = self.kubectl(self.kubeconfig());
         command.args(["apply", "--server-side", "-f", "-"]);
         run(command, &list.to_string()).with_context(|| format!("cannot install {name}"))?;
@@ -176,15 +150,15 @@ impl Management {
     pub fn start_provider(&mut self, kubeconfig: &Path) -> anyhow::Result<()> {
         let log = self.lab.rack.dir().join("capt.log");
         let provider = BoxProgram::new(self.programs.program("capt")?, log)
-            .env("KUBECONFIG", self.server.kubeconfig())
-            .env("TMPDIR", &self.folder)
+            .env("KUBECONFIG", self.kubeconfig())
+            .env("TMPDIR", self.cluster.folder())
             // Metadata address for the machines of the provider's own template.
             .env("TINKERBELL_IP", "10.77.0.1")
             .args(["--health-addr".to_owned(), PROVIDER.health_address()])
             .args(["--metrics-bind-addr".to_owned(), PROVIDER.metrics_address()])
             .args(["--external-kubeconfig".as_ref(), kubeconfig.as_os_str()]);
         let mut provider = self.lab.rack.spawn_box(provider)?;
-        self.wait_healthy("the Tinkerbell provider", PROVIDER, &mut provider)?;
+        wait_healthy(&self.lab, "the Tinkerbell provider", PROVIDER, &mut provider)?;
         self.provider = Some(provider);
         Ok(())
     }
@@ -196,7 +170,7 @@ impl Management {
     pub fn restart_provider(&mut self) -> anyhow::Result<()> {
         let mut provider = self.provider.take().context("the provider was never started")?;
         provider.restart()?;
-        let healthy = self.wait_healthy("the Tinkerbell provider", PROVIDER, &mut provider);
+        let healthy = wait_healthy(&self.lab, "the Tinkerbell provider", PROVIDER, &mut provider);
         self.provider = Some(provider);
         healthy
     }
@@ -209,7 +183,7 @@ impl Management {
 
     /// The administrator's kubeconfig of the management cluster.
     pub fn kubeconfig(&self) -> &Path {
-        self.server.kubeconfig()
+        self.cluster.kubeconfig()
     }
 
     /// Stock kubectl inside the rack, with a kubeconfig.
@@ -224,7 +198,15 @@ impl Management {
     /// # Errors
     /// kubectl's own message.
     pub fn apply(&self, manifest: &str) -> anyhow::Result<String> {
-        let mut command = self.kubectl(self.kubeconfig());
+        self.apply_to(self.kubeconfig(), manifest)
+    }
+
+    /// Applies a manifest to the API of a kubeconfig.
+    ///
+    /// # Errors
+    /// kubectl's own message.
+    pub fn apply_to(&self, kubeconfig: &Path, manifest: &str) -> anyhow::Result<String> {
+        let mut command = self.kubectl(kubeconfig);
         command.args(["apply", "-f", "-"]);
         run(command, manifest)
     }
@@ -293,44 +275,10 @@ impl Management {
 
     /// Stops everything and removes the rack's output.
     pub fn succeed(self) {
-        let Self { lab, server, managers, provider, .. } = self;
-        drop((provider, managers, server));
+        let Self { lab, cluster, provider, .. } = self;
+        drop((provider, cluster));
         lab.rack.succeed();
     }
-
-    /// Waits for a manager's health check; a manager that ends first is started again, as a kubelet
-    /// would.
-    fn wait_healthy(
-        &self,
-        what: &str,
-        ports: Ports,
-        process: &mut BoxProcess,
-    ) -> anyhow::Result<()> {
-        let address = ports.health_address();
-        let healthy = || {
-            if !process.is_running() {
-                process.restart().ok()?;
-            }
-            self.lab.rack.in_box(|| is_healthy(&address)).ok()?.then_some(())
-        };
-        poll(&format!("{what} to be healthy"), PATIENCE, healthy).map_err(|error| {
-            let log = fs::read_to_string(process.log()).unwrap_or_default();
-            anyhow::Error::new(error).context(format!("its last words:\n{}", end_of(&log)))
-        })
-    }
-}
-
-/// Copies the API server's own certificate for the managers' webhooks: it is valid for the loopback
-/// address, and the API server trusts its authority.
-fn webhook_certificates(server: &Server, folder: &Path) -> anyhow::Result<()> {
-    let to = folder.join(CERTIFICATES);
-    fs::create_dir_all(&to).context("cannot make the webhooks' folder")?;
-    let [certificate, key] = server.certificate();
-    for (from, name) in [(certificate, "tls.crt"), (key, "tls.key")] {
-        let path = to.join(name);
-        fs::copy(&from, &path).with_context(|| format!("cannot copy {}", from.display()))?;
-    }
-    Ok(())
 }
 
 /// Runs a command with `input`; returns its output, or its error output as an error.

@@ -3,6 +3,7 @@
 //! written.
 
 mod green;
+mod moved;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,10 @@ use serde_json::{Value, json};
 
 use self::green::Green;
 use crate::nodes::Nodes;
-use crate::{KUBERNETES, Lab, LabConfig, Management, Screen, say, show, show_run};
+use crate::ssh_key::SshKey;
+use crate::{
+    KUBERNETES, Lab, LabConfig, Management, ManagementCluster, Screen, say, show, show_run,
+};
 
 /// The newest pinned version of clusterctl.
 const CLUSTERCTL: &str = "1.14";
@@ -45,6 +49,8 @@ pub struct QuickStart {
     pub management: Management,
     /// Kubelets, API server and etcd of the cluster.
     pub nodes: Nodes,
+    /// Key of the owner of the machine.
+    pub key: SshKey,
     workstation: Workstation,
     clusterctl: PathBuf,
     /// Path of the configuration of clusterctl.
@@ -64,7 +70,8 @@ impl QuickStart {
         config.name = NAME.to_owned();
         let lab = Lab::start(config)?;
         show("tinbox hardware push --file nuc1.yaml");
-        lab.push_nuc(1, "ssh-ed25519 AAAA owner", "#cloud-config\n")?;
+        let key = SshKey::generate(&lab)?;
+        lab.push_nuc(1, key.public(), "#cloud-config\n")?;
         let nodes = Nodes::start(&lab)?;
         let pages = SocketAddr::from((Ipv4Addr::new(10, 77, 0, 1), 443));
         let workstation = Workstation::new(pages, lab.authority())?;
@@ -74,20 +81,19 @@ impl QuickStart {
         let mut path = String::new();
         let begun = Instant::now();
         let management = Management::start_with(lab, |management| {
-            path = init(management, &workstation, &clusterctl)?;
+            path = init(management, &management.cluster, (&workstation, &clusterctl), "first")?;
             say("Cluster API's managers start as processes: core, bootstrap, control plane");
             Ok(())
         })?;
         println!("ready after {:.0} s", begun.elapsed().as_secs_f32());
-        let new = Self { management, nodes, workstation, clusterctl, config: path };
+        let new = Self { management, nodes, key, workstation, clusterctl, config: path };
         new.pair()?;
         Ok(new)
     }
 
     fn pair(&self) -> anyhow::Result<()> {
         say("the box connects to the management cluster; nothing of the box runs there");
-        let text = "tinbox capi pair prod --management-kubeconfig management.kubeconfig";
-        show_run(text, &mut self.management.pair("prod")?)?;
+        pair(&self.management, &self.management.cluster, "prod")?;
         let mut deployments = self.kubectl();
         deployments.args(["get", "deployments", "--namespace", "tinbox-system"]);
         show_run("kubectl get deployments --namespace tinbox-system", &mut deployments)
@@ -252,7 +258,16 @@ impl QuickStart {
 
     /// Runs clusterctl, and returns its standard output.
     fn clusterctl(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let kubeconfig = Some(self.management.kubeconfig());
+        self.clusterctl_for(&self.management.cluster, arguments)
+    }
+
+    /// Runs clusterctl for a management cluster, and returns its standard output.
+    fn clusterctl_for(
+        &self,
+        cluster: &ManagementCluster,
+        arguments: &[&str],
+    ) -> anyhow::Result<String> {
+        let kubeconfig = Some(cluster.kubeconfig());
         let mut command = self.workstation.command(&self.clusterctl, arguments, kubeconfig);
         command.env("OS_IMAGE", SYSTEM);
         let printed = self.management.lab.rack.in_box(|| peers::run(command, ""))??;
@@ -263,6 +278,11 @@ impl QuickStart {
     fn kubectl(&self) -> Command {
         self.management.kubectl(self.management.kubeconfig())
     }
+}
+
+fn pair(management: &Management, cluster: &ManagementCluster, name: &str) -> anyhow::Result<()> {
+    let text = format!("tinbox capi pair {name} --management-kubeconfig {name}.kubeconfig");
+    show_run(&text, &mut management.pair(cluster, name)?)
 }
 
 /// Number of parts of a Hardware that a machine uses.
@@ -281,15 +301,17 @@ fn uses(hardware: &Value) -> Vec<&'static str> {
     all.filter(|(_, is_there)| *is_there).map(|(part, _)| part).collect()
 }
 
-/// Installs all providers, and returns the path of the configuration of clusterctl.
+/// Installs all providers in a management cluster, and returns the path of the configuration of
+/// clusterctl for this cluster, whose name is `name`.
 fn init(
     management: &Management,
-    workstation: &Workstation,
-    clusterctl: &Path,
+    cluster: &ManagementCluster,
+    (workstation, clusterctl): (&Workstation, &Path),
+    name: &str,
 ) -> anyhow::Result<String> {
     let rack = &management.lab.rack;
     say("clusterctl downloads the box's provider from the box: kinds and rights, no Deployment");
-    management.apply(&clusterctl::cert_manager())?;
+    management.apply_to(cluster.kubeconfig(), &clusterctl::cert_manager())?;
     show(&format!("curl {}", workstation.url()));
     let provider = rack.in_box(|| workstation.provider())??;
     print!("providers:\n{provider}");
@@ -297,15 +319,15 @@ fn init(
         "(clusterctl.yaml names local copies of Cluster API's own providers too, without Pods;"
     );
     println!(" of cert-manager there are only the kinds)");
-    let repository = workstation.folder().join("repository");
+    let repository = workstation.folder().join(format!("repository-{name}"));
     let mut providers = Vec::new();
-    for (name, list) in management.manifests()? {
+    for (name, list) in management.manifests(cluster)? {
         providers
             .push(LocalProvider::of_manager(Series::V1_13, name)?.write_list(&repository, &list)?);
     }
-    let config = workstation.config("clusterctl", &[&providers.concat(), &provider])?;
+    let config = workstation.config(name, &[&providers.concat(), &provider])?;
     let arguments = ["init", "--infrastructure", "tinbox", "--config", &config];
-    let kubeconfig = Some(management.kubeconfig());
+    let kubeconfig = Some(cluster.kubeconfig());
     let mut command = workstation.command(clusterctl, &arguments, kubeconfig);
     let text = "clusterctl init --infrastructure tinbox --config clusterctl.yaml";
     rack.in_box(|| show_run(text, &mut command))??;

@@ -1,6 +1,7 @@
 //! etcd, kube-apiserver and kube-controller-manager.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -25,8 +26,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the three programs and waits until the API is ready.
-    pub fn start(rack: &Rack, programs: &Programs, folder: &Path) -> anyhow::Result<Self> {
+    /// Starts the three programs and waits until the API is ready. They listen on this loopback
+    /// address, and the names of their logs begin with `name`.
+    pub fn start(
+        rack: &Rack,
+        programs: &Programs,
+        folder: &Path,
+        (address, name): (Ipv4Addr, &str),
+    ) -> anyhow::Result<Self> {
         let certificates = folder.join("certificates");
         let kubeconfig = folder.join("kubeconfig");
         let key = folder.join("service-accounts.key");
@@ -37,16 +44,21 @@ impl Server {
         secret(&key, &pair.serialize_pem())?;
         fs::write(&public, pair.public_key_pem()).context("cannot write a public key")?;
         secret(&tokens, &format!("{token},admin,admin,system:masters\n"))?;
-        secret(&kubeconfig, &kubeconfig_of(&certificates, &token))?;
+        secret(&kubeconfig, &kubeconfig_of(address, &certificates, &token))?;
 
-        let log = |name: &str| rack.dir().join(format!("management-{name}.log"));
+        let log = |program: &str| rack.dir().join(format!("{name}-{program}.log"));
+        let (clients, peers) = (format!("http://{address}:2379"), format!("http://{address}:2380"));
         let etcd = BoxProgram::new(programs.program("etcd")?, log("etcd"))
             .args(["--data-dir".as_ref(), folder.join("etcd").as_os_str()])
+            .args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients])
+            .args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers])
+            .args(["--initial-cluster".to_owned(), format!("default={peers}")])
             .args(["--unsafe-no-fsync"]);
         let etcd = rack.spawn_box(etcd)?;
+        let listen = address.to_string();
         let api = BoxProgram::new(programs.program("kube-apiserver")?, log("apiserver"))
-            .args(["--etcd-servers", "http://127.0.0.1:2379", "--authorization-mode", "RBAC"])
-            .args(["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"])
+            .args(["--etcd-servers", &clients, "--authorization-mode", "RBAC"])
+            .args(["--bind-address", &listen, "--advertise-address", &listen])
             .args(["--secure-port".to_owned(), PORT.to_string()])
             .args(["--cert-dir".as_ref(), certificates.as_os_str()])
             .args(["--token-auth-file".as_ref(), tokens.as_os_str()])
@@ -105,7 +117,7 @@ impl Server {
 
 /// Kubeconfig of the administrator. The certificate file of the API server is the authority's file
 /// too, because it contains both certificates.
-fn kubeconfig_of(certificates: &Path, token: &str) -> String {
+fn kubeconfig_of(address: Ipv4Addr, certificates: &Path, token: &str) -> String {
     let authority = certificates.join("apiserver.crt");
     format!(
         "apiVersion: v1\n\
@@ -113,7 +125,7 @@ fn kubeconfig_of(certificates: &Path, token: &str) -> String {
          clusters:\n\
          - name: management\n\
          \x20 cluster:\n\
-         \x20   server: https://127.0.0.1:{PORT}\n\
+         \x20   server: https://{address}:{PORT}\n\
          \x20   certificate-authority: {authority:?}\n\
          users:\n\
          - {{name: admin, user: {{token: {token}}}}}\n\

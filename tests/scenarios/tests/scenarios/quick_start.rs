@@ -12,6 +12,10 @@ use crate::watch::{ONE_START, switched_on};
 const SOON: Duration = Duration::from_secs(300);
 /// Endpoint of the cluster without machines.
 const TAKEN: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 19);
+/// Random number of the running boot (random(4)).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// File that the test writes to the disk of the installed machine.
+const MARKER: &str = "/var/lib/marker";
 
 /// Checks that the box refuses the endpoint of a cluster while a host of the rack answers for it.
 fn an_endpoint_in_use_is_refused(quick_start: &QuickStart) {
@@ -57,6 +61,45 @@ fn an_endpoint_in_use_is_refused(quick_start: &QuickStart) {
     assert!(delete.status().unwrap().success());
 }
 
+/// Returns what an installation, a deletion or a power action changes: the boot of the machine and
+/// a file on its disk, the log of its BMC, its Hardware and the box's objects of installations.
+fn state(quick_start: &QuickStart) -> Value {
+    let management = &quick_start.management;
+    let (lab, own) = (&management.lab, management.lab.kubeconfig());
+    let command = format!("cat {BOOT_ID} {MARKER}");
+    let of_system = quick_start.key.run(lab, "10.77.0.11", &command, SOON).unwrap();
+    let host = management.object(&own, "hardware", "nuc1").unwrap().unwrap();
+    let metadata = &host["metadata"];
+    assert_eq!(host["spec"]["interfaces"][0]["netboot"]["allowPXE"], false, "{host}");
+    let mut get = management.kubectl(&own);
+    get.args(["get", "workflows,templates,jobs.bmc.tinkerbell.org,tasks.bmc.tinkerbell.org"]);
+    get.args(["-o", "jsonpath={.items[*].metadata.uid}"]);
+    let made = get.output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let nuc = lab.rack.nuc(1);
+    json!({
+        "system": of_system,
+        "process": nuc.pid(),
+        "power": format!("{:?}", nuc.power_events()),
+        "hardware": [metadata["uid"], metadata["generation"], host["spec"]],
+        "made": String::from_utf8(made.stdout).unwrap(),
+    })
+}
+
+/// Moves the cluster to a second management cluster and back. The machine continues to run.
+fn a_move_leaves_the_machine_alone(quick_start: &QuickStart, machine: &str) {
+    let lab = &quick_start.management.lab;
+    let mark = format!("echo kept | sudo tee {MARKER}; sync");
+    quick_start.key.run(lab, "10.77.0.11", &mark, SOON).unwrap();
+    let before = state(quick_start);
+    assert!(before["system"].as_str().unwrap().ends_with("\nkept"), "{before}");
+    let (first, second) = (&quick_start.management.cluster, quick_start.start_second().unwrap());
+    for (from, to) in [(first, &second), (&second, first)] {
+        quick_start.move_cluster(from, to, machine).unwrap();
+        assert_eq!(state(quick_start), before);
+    }
+}
+
 #[test]
 fn clusterctl_and_the_box_turn_a_machine_into_a_node() {
     let quick_start = QuickStart::start("quick-start").unwrap();
@@ -75,6 +118,7 @@ fn clusterctl_and_the_box_turn_a_machine_into_a_node() {
     assert_eq!(joined["status"]["nodeRef"]["name"], "nuc1", "{joined}");
     assert_eq!(joined["spec"]["providerID"], "tinkerbell://default/nuc1", "{joined}");
     assert_eq!(switched_on(&management.lab), 1, "{ONE_START}");
+    a_move_leaves_the_machine_alone(&quick_start, &name);
     quick_start.delete().unwrap();
     quick_start.succeed();
 }
