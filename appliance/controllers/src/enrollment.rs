@@ -353,16 +353,24 @@ fn hardware(
     let disks = sized.filter_map(|disk| disk.name.as_deref());
     let disks: Vec<Value> =
         disks.take(PARTS_MAX).map(|name| json!({ "device": device(name) })).collect();
+    let name = format!("discovery-{}", name_of(&report.agent_id));
+    // Without an instance ID, cloud-init finds no metadata, and so no user data.
+    let instance = json!({ "id": mac, "hostname": name });
     let mut object = json!({
         "apiVersion": HARDWARE.api_version(),
         "kind": HARDWARE.kind,
         "metadata": {
-            "name": format!("discovery-{}", name_of(&report.agent_id)),
+            "name": name,
             "namespace": NAMESPACE,
             "labels": { AUTO_DISCOVERED: "true" },
             "annotations": annotations,
         },
-        "spec": { "agentID": report.agent_id, "interfaces": interfaces, "disks": disks },
+        "spec": {
+            "agentID": report.agent_id,
+            "interfaces": interfaces,
+            "disks": disks,
+            "metadata": { "instance": instance },
+        },
     });
     if enrollment {
         object["spec"]["auto"] = json!({ "enrollmentEnabled": true });

@@ -34,6 +34,9 @@ fn what_an_agent_says_becomes_hardware() {
     assert_eq!(object["metadata"]["name"], "discovery-52-54-00-77-00-01");
     assert_eq!(object["metadata"]["labels"]["tinkerbell.org/auto-discovered"], "true");
     assert_eq!(object["spec"]["agentID"], "52:54:00:77:00:01");
+    let instance = &object["spec"]["metadata"]["instance"];
+    assert_eq!(instance["id"], "52:54:00:77:00:01");
+    assert_eq!(instance["hostname"], "discovery-52-54-00-77-00-01");
     let interfaces = object["spec"]["interfaces"].as_array().unwrap();
     let macs: Vec<_> = interfaces.iter().map(|it| it["dhcp"]["mac"].as_str().unwrap()).collect();
     assert_eq!(macs, ["52:54:00:77:00:01"], "it may name MACs of other machines");
