@@ -105,9 +105,20 @@ pub enum BootOrder {
     DiskFirst,
 }
 
+/// Names of a machine in its SMBIOS data, structure type 1. No comma: QEMU separates options by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// Manufacturer of the machine.
+    pub manufacturer: &'static str,
+    /// Product name of the machine.
+    pub product: &'static str,
+}
+
 /// Configuration of one NUC.
 #[derive(Debug, Clone)]
 pub struct NucConfig {
+    /// Names of the machine in its SMBIOS data.
+    pub model: Model,
     /// Firmware and network boot method.
     pub path: BootPath,
     /// Model of the NIC.
@@ -141,6 +152,7 @@ impl NucConfig {
     /// A SeaBIOS machine: 512 MiB, 4 GiB disk, virtio network, disk first.
     pub fn bios() -> Self {
         Self {
+            model: Model { manufacturer: "Tinbox", product: "Virtual NUC" },
             path: BootPath::BiosIpxeRom,
             nic: Nic::Virtio,
             segment: Segment::Near,

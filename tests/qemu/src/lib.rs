@@ -59,7 +59,9 @@ pub use board::{Board, Bus, Drive};
 pub use box_process::{BoxProcess, BoxProgram};
 pub use capture::{Capture, Datagram, read_datagrams};
 pub use chassis::ask as ask_chassis;
-pub use config::{BootOrder, BootPath, Firmware, Nic, NucConfig, RackConfig, Segment, out_dir};
+pub use config::{
+    BootOrder, BootPath, Firmware, Model, Nic, NucConfig, RackConfig, Segment, out_dir,
+};
 pub use console_process::ConsoleProcess;
 pub use dhcp::{Kind as DhcpKind, Message as DhcpMessage};
 pub use error::{Error, Missing};

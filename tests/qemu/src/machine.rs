@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stdx::MacAddr;
 
-use crate::{BootDevice, BootOrder, BootPath, Firmware, NucConfig};
+use crate::{BootDevice, BootOrder, BootPath, Firmware, Model, NucConfig};
 
 /// EDK2 firmware for virtual machines with 4 MiB of flash (package ovmf).
 pub const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
@@ -123,10 +123,9 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
     option("-m", config.memory_mib.to_string());
     option("-smp", config.cpus.to_string());
     option("-uuid", uuid(number));
-    option(
-        "-smbios",
-        format!("type=1,manufacturer=Tinbox,product=Virtual NUC,serial=NUC{number:04}"),
-    );
+    let Model { manufacturer, product } = config.model;
+    let names = format!("manufacturer={manufacturer},product={product}");
+    option("-smbios", format!("type=1,{names},serial=NUC{number:04}"));
     option("-qmp", format!("unix:{},server=on,wait=off", files.monitor.display()));
     if !bios {
         option("-drive", format!("if=pflash,format=raw,readonly=on,file={OVMF_CODE}"));

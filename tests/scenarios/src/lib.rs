@@ -37,6 +37,6 @@ pub use state::WorkflowView;
 
 pub use qemu::{
     Action, BootOrder, BootPath, BoxProcess, BoxProgram, DhcpKind, DhcpMessage, Direction, Dnsmasq,
-    Firmware, Host, Nic, NucConfig, Origin, Pool, RackConfig, Relay, Segment, out_dir, poll,
+    Firmware, Host, Model, Nic, NucConfig, Origin, Pool, RackConfig, Relay, Segment, out_dir, poll,
     start_kea,
 };

@@ -1,22 +1,41 @@
-//! The manifests of the founding guide on the box's own API install a real machine.
+//! The manifests of the founding guide on the box's own API install a real machine: the one that
+//! the guide describes, of two that have enrolled themselves.
 
-use std::fs;
 use std::time::Duration;
 
 use peers::built;
-use scenarios::{Lab, LabConfig, NucConfig, RackConfig};
+use scenarios::{Action, Lab, LabConfig, Model, NucConfig, Origin, RackConfig, nuc_manifest};
 use serde_json::{Value, json};
-
-use crate::watch::switched_on;
 
 /// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
 /// parallel with another test.
 const WHOLE: Duration = Duration::from_secs(1500);
 /// Timeout for changes that need no boot of a machine.
 const SOON: Duration = Duration::from_secs(240);
+/// Name of the guide's machine, and of another machine of the same kind.
+const MACHINE: &str = "nuc-control-plane-1";
+const SECOND: &str = "nuc-control-plane-2";
+/// Manifests of the guide, as printed there.
+const GUIDE: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/founding-guide.yaml"));
+/// Pool above the addresses of the BMCs; unknown machines enroll.
+const POOL: &str = "mode = \"pool\"\npool = \"10.77.0.200-10.77.0.240\"\nenroll = true";
+/// Number of a machine of the guide's manufacturer with another product name. The name of its
+/// Hardware is the first in the order in which the box chooses among equal Hardware.
+const OTHER: usize = 1;
+/// Number of the machine that the guide describes.
+const NUC: usize = 2;
 /// User data whose command shows on the serial line that cloud-init has read them.
 const USER_DATA: &str = "#cloud-config\nruncmd:\n\
-    - [sh, -c, \"echo GUIDE=$(hostname) >/dev/ttyS0\"]\n";
+    - [sh, -c, \"echo GUIDE=ready >/dev/ttyS0\"]\n";
+
+fn rack() -> RackConfig {
+    let other = Model { manufacturer: "Intel Corporation", product: "S2600WTT" };
+    let nuc = Model { manufacturer: "Intel(R) Client Systems", product: "NUC8i5BEH" };
+    RackConfig::new("guide-debian")
+        .nuc(NucConfig { model: other, ..NucConfig::bios() })
+        .nuc(NucConfig { model: nuc, ..NucConfig::uefi() })
+}
 
 fn kubectl(lab: &Lab, arguments: &[&str], input: &str) -> String {
     let program = built("kubectl", &["1.35"]).unwrap().remove(0);
@@ -32,8 +51,13 @@ fn get(lab: &Lab, resource: &str, name: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// Waits until `test` is true of an object.
-fn wait(lab: &Lab, (resource, name): (&str, &str), within: Duration, test: fn(&Value) -> bool) {
+/// Waits until `test` is true of an object, and returns the object.
+fn wait(
+    lab: &Lab,
+    (resource, name): (&str, &str),
+    within: Duration,
+    test: impl Fn(&Value) -> bool,
+) -> Value {
     let mut last = Value::Null;
     let what = format!("{resource} {name} to be as expected");
     let waited = qemu::poll(&what, within, || {
@@ -41,19 +65,47 @@ fn wait(lab: &Lab, (resource, name): (&str, &str), within: Duration, test: fn(&V
         test(&last).then_some(())
     });
     waited.unwrap_or_else(|error| panic!("{error}\n{last:#}"));
+    last
 }
 
 fn is_ready(object: &Value) -> bool {
     object["status"]["ready"] == true
 }
 
-#[test]
-fn the_guide_installs_a_machine_and_its_deletion_frees_the_machine() {
-    let mut config = LabConfig::new(RackConfig::new("guide-debian").nuc(NucConfig::uefi()));
-    config.images = true;
-    let lab = Lab::start(config).unwrap();
-    lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
-    kubectl(&lab, &["label", "hardware", "nuc1", "manufacturer=Intel", "plan=NUC"], "");
+/// Returns reason and message of a condition.
+fn condition(object: &Value, kind: &str) -> (String, String) {
+    let all = object["status"]["conditions"].as_array();
+    let found = all.and_then(|all| all.iter().find(|it| it["type"] == kind));
+    let text = |field: &str| found.and_then(|it| it[field].as_str()).unwrap_or("").to_owned();
+    (text("reason"), text("message"))
+}
+
+/// Returns the name of the Hardware of a machine that has enrolled itself.
+fn name_of(lab: &Lab, number: usize) -> String {
+    format!("discovery-{}", lab.rack.nuc(number).mac().dashed())
+}
+
+/// Switches both machines on by hand, and waits until each has enrolled itself. The box cannot
+/// detect a BMC: a person adds it to the Hardware.
+fn enroll(lab: &Lab) {
+    for nuc in lab.rack.nucs() {
+        nuc.power_on().unwrap();
+    }
+    for number in [OTHER, NUC] {
+        let hardware = ("hardware", &*name_of(lab, number));
+        wait(lab, hardware, WHOLE, |object| object["spec"]["disks"][0]["device"] == "/dev/vda");
+    }
+    let manifest = nuc_manifest(lab.rack.nuc(NUC), true, false, "", "");
+    let (of_bmc, _) = manifest.rsplit_once("---\n").unwrap();
+    kubectl(lab, &["apply", "-f", "-"], of_bmc);
+    let bmc = format!("bmc-nuc{NUC}");
+    let bmc = json!({ "apiGroup": "bmc.tinkerbell.org", "kind": "Machine", "name": bmc });
+    let patch = json!({ "spec": { "bmcRef": bmc } }).to_string();
+    kubectl(lab, &["patch", "hardware", &name_of(lab, NUC), "--type=merge", "-p", &patch], "");
+}
+
+/// Applies the Secret and the OSImage that the guide names, and the guide.
+fn apply_guide(lab: &Lab) {
     let image = lab.image("debian.raw.zst").unwrap();
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": [
         { "apiVersion": "v1", "kind": "Secret",
@@ -64,18 +116,51 @@ fn the_guide_installs_a_machine_and_its_deletion_frees_the_machine() {
             "spec": { "url": image.url, "checksum": { "sha256": image.sha256 },
                 "os": { "distro": "debian", "version": "12" } } },
     ] });
-    kubectl(&lab, &["apply", "-f", "-"], &objects.to_string());
-    assert!(!lab.rack.nuc(1).is_on(), "the machine begins switched off");
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/founding-guide.yaml");
-    kubectl(&lab, &["apply", "-f", "-"], &fs::read_to_string(guide).unwrap());
+    kubectl(lab, &["apply", "-f", "-"], &objects.to_string());
+    kubectl(lab, &["apply", "-f", "-"], GUIDE);
+}
+
+/// Checks that the machine of the guide has the NUC, and that a second one of the same kind gets no
+/// machine, with the reasons.
+fn assert_selected(lab: &Lab) {
+    let (other, nuc) = (name_of(lab, OTHER), name_of(lab, NUC));
+    let claimed = |object: &Value| condition(object, "HardwareClaimed").0 == "HardwareClaimed";
+    let machine = wait(lab, ("tinkerbellmachines", MACHINE), SOON, claimed);
+    let (_, message) = condition(&machine, "HardwareClaimed");
+    assert_eq!(message, format!("default/{nuc} was chosen; 1 of 2 Hardware can be used"));
+    let manifests: Vec<&str> = GUIDE.split("---\n").collect();
+    let second = manifests[2..].join("---\n").replace(MACHINE, SECOND);
+    kubectl(lab, &["apply", "-f", "-"], &second);
+    let refused = |object: &Value| condition(object, "Ready").0 == "NoHardware";
+    let machine = wait(lab, ("tinkerbellmachines", SECOND), SOON, refused);
+    let (_, message) = condition(&machine, "Ready");
+    let expected = format!(
+        "0 of 2 Hardware can be used: 1 has another plan (S2600WTT), 1 is in use. \
+         default/{other} has another plan (S2600WTT); \
+         default/{nuc} is in use by the machine default/{MACHINE}"
+    );
+    assert_eq!(message, expected);
+    kubectl(lab, &["delete", "machines,tinkerbellmachines", SECOND], "");
+}
+
+#[test]
+fn the_guide_installs_a_machine_and_its_deletion_frees_the_machine() {
+    let mut config = LabConfig::new(rack());
+    (config.images, config.network) = (true, POOL.to_owned());
+    let lab = Lab::start(config).unwrap();
+    let nuc = lab.rack.nuc(NUC);
+    enroll(&lab);
+    apply_guide(&lab);
     wait(&lab, ("tinkerbellclusters", "my-nuc-cluster-infra"), SOON, is_ready);
-    let machine = ("tinkerbellmachines", "nuc-control-plane-1");
-    wait(&lab, machine, WHOLE, is_ready);
-    lab.rack.nuc(1).serial().wait_for("GUIDE=nuc1", WHOLE).unwrap();
-    assert_eq!(switched_on(&lab), 1, "the machine was switched on once");
-    kubectl(&lab, &["delete", machine.0, machine.1], "");
-    assert!(!lab.rack.nuc(1).is_on(), "the deletion switched the machine off");
-    let host = get(&lab, "hardware", "nuc1");
+    assert_selected(&lab);
+    lab.rack.nuc(OTHER).power_off();
+    wait(&lab, ("tinkerbellmachines", MACHINE), WHOLE, is_ready);
+    nuc.serial().wait_for("GUIDE=ready", WHOLE).unwrap();
+    assert_eq!(nuc.count(Origin::Bmc, Action::On), 1, "the machine was switched on once");
+    assert_eq!(lab.rack.nuc(OTHER).count(Origin::Bmc, Action::On), 0);
+    kubectl(&lab, &["delete", "tinkerbellmachines", MACHINE], "");
+    assert!(!nuc.is_on(), "the deletion switched the machine off");
+    let host = get(&lab, "hardware", &name_of(&lab, NUC));
     assert_eq!(host["spec"].get("userData"), None, "{host:#}");
     let owner = &host["metadata"]["labels"]["v1alpha1.tinkerbell.org/ownerName"];
     assert!(owner.is_null(), "{host:#}");
