@@ -84,7 +84,7 @@ fn perform(words: &[&str], nucs: &[Arc<Nuc>]) -> Result<String, String> {
 
 fn get(nuc: &Nuc, name: &str) -> Result<String, String> {
     match name {
-        "power" => Ok(format!("power:{}\n", u8::from(nuc.is_on()))),
+        "power" => Ok(format!("power:{}\n", u8::from(nuc.bmc_power()))),
         "boot" => Ok(format!(
             "boot:{}\n",
             match nuc.boot_override() {

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use stdx::MacAddr;
@@ -192,6 +192,12 @@ impl Nuc {
         self.log.events()
     }
 
+    /// Power states that clients of the BMC have read, and when each was first read; true for on.
+    /// Equal states in sequence are one entry.
+    pub fn power_reports(&self) -> Vec<(SystemTime, bool)> {
+        self.log.reports()
+    }
+
     /// Number of events of `origin` with `action` that changed the state.
     pub fn count(&self, origin: Origin, action: Action) -> usize {
         let events = self.log.events();
@@ -254,6 +260,13 @@ impl Nuc {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;
         let qmp = self.running("take a screenshot")?;
         qmp.ask("screendump", json!({ "filename": path, "format": "png" })).map(drop)
+    }
+
+    /// Returns true while the NUC is on, and records that the BMC reports this state.
+    pub(crate) fn bmc_power(&self) -> bool {
+        let is_on = self.is_on();
+        self.log.report(is_on);
+        is_on
     }
 
     pub(crate) fn bmc_power_on(&self) -> Result<(), Error> {

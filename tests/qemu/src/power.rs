@@ -69,12 +69,13 @@ pub struct PowerEvent {
 pub struct PowerLog {
     number: u8,
     events: Mutex<Vec<PowerEvent>>,
+    reports: Mutex<Vec<(SystemTime, bool)>>,
     file: File,
 }
 
 impl PowerLog {
     pub fn new(number: u8, file: File) -> Self {
-        Self { number, events: Mutex::new(Vec::new()), file }
+        Self { number, events: Mutex::default(), reports: Mutex::default(), file }
     }
 
     pub fn record(&self, origin: Origin, action: Action, changed: bool) {
@@ -98,5 +99,19 @@ impl PowerLog {
 
     pub fn events(&self) -> Vec<PowerEvent> {
         hold(&self.events).clone()
+    }
+
+    /// Records that the BMC reports this state, if its last report was another one. The box reads
+    /// the state every few seconds.
+    pub fn report(&self, is_on: bool) {
+        let mut reports = hold(&self.reports);
+        let is_new = reports.last().is_none_or(|(_, last)| *last != is_on);
+        if is_new && reports.len() < MAX_EVENTS {
+            reports.push((SystemTime::now(), is_on));
+        }
+    }
+
+    pub fn reports(&self) -> Vec<(SystemTime, bool)> {
+        hold(&self.reports).clone()
     }
 }

@@ -1,6 +1,8 @@
 //! The manifests of the founding guide on the box's own API install a real machine: the one that
 //! the guide describes, of two that have enrolled themselves.
 
+mod order;
+
 use std::time::Duration;
 
 use peers::built;
@@ -156,7 +158,7 @@ fn the_guide_installs_a_machine_and_its_deletion_frees_the_machine() {
     lab.rack.nuc(OTHER).power_off();
     wait(&lab, ("tinkerbellmachines", MACHINE), WHOLE, is_ready);
     nuc.serial().wait_for("GUIDE=ready", WHOLE).unwrap();
-    assert_eq!(nuc.count(Origin::Bmc, Action::On), 1, "the machine was switched on once");
+    order::check(&lab, &name_of(&lab, NUC));
     assert_eq!(lab.rack.nuc(OTHER).count(Origin::Bmc, Action::On), 0);
     kubectl(&lab, &["delete", "tinkerbellmachines", MACHINE], "");
     assert!(!nuc.is_on(), "the deletion switched the machine off");
