@@ -1,5 +1,5 @@
-//! The manifests of the founding guide on the box's own API install a real machine: the one that
-//! the guide describes, of two that have enrolled themselves.
+//! The manifests of the founding guide on the box's own API: they install the machine that the
+//! guide describes, of two that have enrolled themselves, and adopt a machine that runs already.
 
 mod order;
 
@@ -9,6 +9,8 @@ use peers::built;
 use scenarios::{Action, Lab, LabConfig, Model, NucConfig, Origin, RackConfig, nuc_manifest};
 use serde_json::{Value, json};
 
+use crate::watch::{SMALL, install_directly};
+
 /// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
 /// parallel with another test.
 const WHOLE: Duration = Duration::from_secs(1500);
@@ -17,6 +19,8 @@ const SOON: Duration = Duration::from_secs(240);
 /// Name of the guide's machine, and of another machine of the same kind.
 const MACHINE: &str = "nuc-control-plane-1";
 const SECOND: &str = "nuc-control-plane-2";
+/// Annotation of a Hardware whose machine is installed.
+const PROVISIONED: &str = "{v1alpha1.tinkerbell.org/provisioned: \"true\"}";
 /// Manifests of the guide, as printed there.
 const GUIDE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/founding-guide.yaml"));
@@ -166,5 +170,37 @@ fn the_guide_installs_a_machine_and_its_deletion_frees_the_machine() {
     assert_eq!(host["spec"].get("userData"), None, "{host:#}");
     let owner = &host["metadata"]["labels"]["v1alpha1.tinkerbell.org/ownerName"];
     assert!(owner.is_null(), "{host:#}");
+    lab.rack.succeed();
+}
+
+/// A machine runs a system that another server has installed. A person writes its Hardware, with
+/// the name in the guide's provider ID, and marks it as provisioned.
+#[test]
+fn the_guides_provider_id_adopts_a_running_machine() {
+    let rack = RackConfig::new("guide-adopted").nuc(NucConfig::bios());
+    let lab = Lab::start(LabConfig::new(rack)).unwrap();
+    install_directly(&lab);
+    let nuc = lab.rack.nuc(1);
+    nuc.power_on().unwrap();
+    nuc.serial().wait_for("TINY-BOOTED", SMALL).unwrap();
+    let (pid, events) = (nuc.pid(), nuc.power_events());
+    let manifest = nuc_manifest(nuc, false, true, "", "#cloud-config\n");
+    let own = "kind: Hardware\nmetadata: {name: nuc1}";
+    let named = own.replace("nuc1", &format!("{MACHINE}, annotations: {PROVISIONED}"));
+    assert!(manifest.contains(own), "{manifest}");
+    kubectl(&lab, &["apply", "-f", "-"], &manifest.replace(own, &named));
+    let before = get(&lab, "hardware", MACHINE);
+    kubectl(&lab, &["apply", "-f", "-"], GUIDE);
+    let machine = wait(&lab, ("tinkerbellmachines", MACHINE), SOON, is_ready);
+    assert_eq!(condition(&machine, "Ready").0, "Provisioned", "{machine:#}");
+    assert_eq!(machine["spec"]["providerID"], format!("tinkerbell://{MACHINE}"));
+    assert_eq!(machine["spec"]["hardwareName"], MACHINE);
+    assert_eq!(machine["status"]["addresses"][0]["address"], "10.77.0.11");
+    let host = get(&lab, "hardware", MACHINE);
+    assert_eq!(host["metadata"]["labels"]["v1alpha1.tinkerbell.org/ownerName"], MACHINE);
+    assert_eq!(host["spec"], before["spec"], "neither user data nor permission to netboot");
+    let made = "workflows,templates,jobs.bmc.tinkerbell.org";
+    assert_eq!(kubectl(&lab, &["get", made, "-A", "-o", "name"], ""), "");
+    assert_eq!((nuc.pid(), nuc.power_events()), (pid, events), "the same boot");
     lab.rack.succeed();
 }

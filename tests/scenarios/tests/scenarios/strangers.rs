@@ -1,10 +1,8 @@
 //! Unknown machines, and machines without a workflow.
 
-use std::process::Command;
-
 use scenarios::{BootOrder, Lab, LabConfig, NucConfig, RackConfig, poll};
 
-use crate::watch::SMALL;
+use crate::watch::{SMALL, install_directly};
 
 #[test]
 fn an_unknown_machine_is_not_answered_and_is_recorded() {
@@ -23,17 +21,6 @@ fn an_unknown_machine_is_not_answered_and_is_recorded() {
     assert!(datagrams.iter().any(|datagram| datagram.target.port() == 67));
     assert!(!datagrams.iter().any(|datagram| datagram.source.port() == 67), "nothing was answered");
     lab.rack.succeed();
-}
-
-/// Writes the small system to the machine's disk, as an earlier installation would have.
-fn install_directly(lab: &Lab) {
-    let image = lab.artifacts().root().join("images/tiny.raw.zst");
-    let disk = lab.rack.nuc(1).disk();
-    let size = std::fs::metadata(disk).unwrap().len();
-    let status =
-        Command::new("zstd").args(["-q", "-d", "-f"]).arg(image).arg("-o").arg(disk).status();
-    assert!(status.unwrap().success());
-    std::fs::OpenOptions::new().write(true).open(disk).unwrap().set_len(size).unwrap();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Steps and conditions that several scenarios share.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use scenarios::{
@@ -67,4 +68,15 @@ pub fn told(lab: &Lab, sentence: &str) -> usize {
 /// Number of times the box switched the machine on.
 pub fn switched_on(lab: &Lab) -> usize {
     lab.rack.nuc(1).count(Origin::Bmc, Action::On)
+}
+
+/// Writes the small system to the machine's disk, as an earlier installation would have.
+pub fn install_directly(lab: &Lab) {
+    let image = lab.artifacts().root().join("images/tiny.raw.zst");
+    let disk = lab.rack.nuc(1).disk();
+    let size = std::fs::metadata(disk).unwrap().len();
+    let status =
+        Command::new("zstd").args(["-q", "-d", "-f"]).arg(image).arg("-o").arg(disk).status();
+    assert!(status.unwrap().success());
+    std::fs::OpenOptions::new().write(true).open(disk).unwrap().set_len(size).unwrap();
 }
