@@ -10,9 +10,6 @@ pub const KUBERNETES: &str = "v1.35.3";
 pub enum Install<'a> {
     /// Text of a template that the owner has written.
     Template(&'a str),
-    /// The provider's template, with images of a registry, `host/folder`: the provider requests
-    /// `debian-12:<version of Kubernetes>.gz` there.
-    Images(&'a str),
     /// OSImage of the box with this name.
     OsImage(&'a str),
 }
@@ -50,11 +47,6 @@ impl ClusterManifest<'_> {
                 "  imageLookupOSDistro: debian\n".to_owned()
             }
             Install::Template(text) => format!("  templateOverride: |\n{}", block(text, 4)),
-            Install::Images(registry) => format!(
-                "  imageLookupBaseRegistry: {registry}\n\
-                 \x20 imageLookupOSDistro: debian\n\
-                 \x20 imageLookupOSVersion: \"12\"\n"
-            ),
         };
         format!(
             "apiVersion: cluster.x-k8s.io/v1beta2\n\

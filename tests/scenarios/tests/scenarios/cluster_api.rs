@@ -10,7 +10,7 @@ use scenarios::{
 };
 use serde_json::Value;
 
-use crate::watch::{ONE_START, SMALL};
+use crate::watch::SMALL;
 
 /// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
 /// parallel with another test.
@@ -113,24 +113,38 @@ fn wait_given_back(management: &Management, cluster: &str, machine: &str) {
     assert_eq!(*provisioned, Value::Null, "{metadata}");
 }
 
+/// Returns the cluster `edge` of one machine as clusterctl generates it from the template of the
+/// provider's release.
+fn stock_cluster(management: &Management) -> String {
+    let peers = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers");
+    let script = Path::new(peers).join("tinkerbell/cluster-template.sh");
+    let template = peers::printed(&script, &[]).unwrap().remove(0);
+    let program = peers::clusterctl::program("1.14").unwrap();
+    let mut generate = management.lab.rack.box_command(program);
+    generate.env("KUBECONFIG", management.kubeconfig());
+    generate.env("HOME", management.lab.rack.work_dir()).env("GOPROXY", "off");
+    generate.env("CLUSTERCTL_DISABLE_VERSIONCHECK", "true");
+    generate.env("CONTROL_PLANE_VIP", "10.77.0.100");
+    generate.env("BASE_REGISTRY_URL", format!("{}/images", ImageRegistry::HOST));
+    generate.args(["generate", "cluster", "edge", "--kubernetes-version", KUBERNETES]);
+    generate.args(["--control-plane-machine-count=1", "--worker-machine-count=0", "--from"]);
+    generate.arg(template);
+    let printed = peers::run(generate, "").unwrap();
+    assert!(printed.success, "{printed:?}");
+    printed.out
+}
+
 #[test]
 fn a_cluster_provisions_a_machine_and_gives_it_back() {
     let mut config = LabConfig::new(RackConfig::new("capt-debian").nuc(NucConfig::uefi()));
     config.images = true;
     config.plain_registries = vec![ImageRegistry::HOST.to_owned()];
     let management = managed(config);
-    let artifact = format!("images/debian-12:{KUBERNETES}.gz");
+    // The image that the provider requests by default. Debian serves as well.
+    let artifact = format!("images/ubuntu-2004:{KUBERNETES}.gz");
     let registry = ImageRegistry::start(&management.lab, "debian.raw.zst", &artifact).unwrap();
-    let cluster = ClusterManifest {
-        name: "edge",
-        install: Install::Images(&format!("{}/images", ImageRegistry::HOST)),
-        command: "echo BOOTSTRAPPED=PROVIDER_ID HOST=$(hostname) >/dev/ttyS0",
-        hardware_label: LABEL,
-        wipe_on_release: None,
-        user_data_secret: None,
-    };
     assert!(!management.lab.rack.nuc(1).is_on(), "the machine begins switched off");
-    management.apply(&cluster.yaml()).unwrap();
+    management.apply(&stock_cluster(&management)).unwrap();
 
     let machine = management.machine_of("edge", SOON).unwrap();
     let own = management.lab.kubeconfig();
@@ -139,10 +153,19 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
         labels.is_some_and(|labels| labels[OWNER] == *machine)
     };
     management.wait_object(&own, ("hardware", "nuc1"), SOON, claimed).unwrap();
+    // The template requests no power action: a person switches the machine on.
+    management.wait_object(&own, ("workflows", &machine), SOON, |object| object.is_some()).unwrap();
+    let nuc = management.lab.rack.nuc(1);
+    nuc.power_on().unwrap();
     wait_ready(&management, &machine, WHOLE);
-    let serial = management.lab.rack.nuc(1).serial();
-    serial.wait_for(&format!("BOOTSTRAPPED={PROVIDER_ID} HOST=nuc1"), WHOLE).unwrap();
-    assert_eq!(crate::watch::switched_on(&management.lab), 1, "{ONE_START}");
+    let serial = nuc.serial();
+    // cloud-init calls kubeadm. The image has no Kubernetes.
+    serial.wait_for("kubeadm: not found", WHOLE).unwrap();
+    let host = management.object(&own, "hardware", "nuc1").unwrap();
+    let user_data = at(host.as_ref(), "/spec/userData").and_then(Value::as_str).unwrap();
+    let bootstrap = ["kubeadm init", "kube-vip", PROVIDER_ID];
+    assert!(bootstrap.iter().all(|it| user_data.contains(it)), "{user_data}");
+    assert_eq!(crate::watch::switched_on(&management.lab), 0, "the template has no boot mode");
     assert_eq!(crate::watch::told(&management.lab, "action stream image started"), 1);
     let log = registry.log().unwrap();
     let asked = log.lines().filter(|line| line.contains(" GET /v2/") && line.contains("/blobs/"));
