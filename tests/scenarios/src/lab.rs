@@ -38,6 +38,8 @@ pub struct LabConfig {
     pub name: String,
     /// Registries of images that use `http`.
     pub plain_registries: Vec<String>,
+    /// True when stock agents work too, which have no token.
+    pub stock_agents: bool,
 }
 
 /// Configuration in which the box answers machines with a reservation, and is the network's only
@@ -57,6 +59,7 @@ impl LabConfig {
             pages: false,
             name: String::new(),
             plain_registries: Vec::new(),
+            stock_agents: false,
         }
     }
 }

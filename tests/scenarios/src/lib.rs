@@ -30,6 +30,7 @@ pub use management::{Management, ManagementCluster};
 pub use manifests::{
     CLOUD_INIT, Image, METADATA_URL, TemplateFile, install_template, nuc_manifest,
 };
+pub use nodes::Nodes;
 pub use quick_start::QuickStart;
 pub use screen::{Screen, exit, say, show, show_run};
 pub use ssh_key::SshKey;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use peers::built;
@@ -14,7 +14,9 @@ use crate::Lab;
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 8);
 
 /// Kubelets, API servers and etcd of the clusters on the machines of a lab. They run on a host of
-/// their own in the rack, which gets the endpoint of a cluster with its first machine.
+/// their own in the rack, which gets the endpoint of a cluster with its first machine, or the
+/// addresses of machines that are not emulated. The API server of a cluster listens on all
+/// addresses of the host.
 pub struct Nodes {
     process: BoxProcess,
     /// Folder with the Kubernetes version of each machine whose installed system has called
@@ -35,13 +37,14 @@ impl Nodes {
         let program = built("workload-clusters", &[])?.remove(0);
         let log = lab.rack.dir().join("nodes.log");
         let program = BoxProgram::new(program, log)
-            .args(["--kubeconfig".as_ref(), lab.provider_kubeconfig()?.as_os_str()])
+            .args(["--kubeconfig".as_ref(), lab.kubeconfig().as_os_str()])
             .args(["--disks".as_ref(), disks.as_os_str()]);
         let process = host.spawn(program)?;
         Ok(Self { process, disks, host })
     }
 
-    /// Takes the endpoint of a cluster, as kube-vip does on the first machine.
+    /// Takes the endpoint of a cluster, as kube-vip does on the first machine, or the address of a
+    /// machine.
     ///
     /// # Errors
     /// The kernel refuses the address.
@@ -50,7 +53,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Gives the endpoint of a deleted cluster back.
+    /// Gives an address back, such as the endpoint of a deleted cluster.
     ///
     /// # Errors
     /// The host does not have the address.
@@ -65,6 +68,19 @@ impl Nodes {
     /// The version cannot be written.
     pub fn run_kubeadm(&self, hardware: &str, version: &str) -> anyhow::Result<()> {
         fs::write(self.disks.join(hardware), version).context("cannot write the version")
+    }
+
+    /// Folder with the Kubernetes version of each machine, for actions that install machines.
+    pub fn disks(&self) -> &Path {
+        &self.disks
+    }
+
+    /// Starts another program on the host of the nodes.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub fn spawn(&self, program: BoxProgram) -> anyhow::Result<BoxProcess> {
+        Ok(self.host.spawn(program)?)
     }
 
     /// Log of the program.

@@ -34,12 +34,13 @@ pub fn box_toml(config: &LabConfig, artifacts: &Path, cache: &Path) -> String {
          artifacts = {artifacts:?}\n\
          kernel_args = [\"no_timer_check\"]\n\
          [agents]\n\
+         permissive = {}\n\
          silence_secs = {}\n\
          boot_secs = 600\n\
          [bmc]\n\
          poll_secs = 5\n\
          {images}{api}{web}",
-        config.network, config.silence_secs,
+        config.network, config.stock_agents, config.silence_secs,
     )
 }
 

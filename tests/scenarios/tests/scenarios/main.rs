@@ -5,6 +5,7 @@
 
 mod actions;
 mod bad_images;
+mod box_endpoint;
 mod box_provider;
 mod cluster_api;
 mod containers;
