@@ -169,15 +169,17 @@ impl HardwareRequest {
             && !self.clusters.contains("")
     }
 
-    /// Removes a provider ID in the old form `tinkerbell://NAME` with the name of the machine
-    /// itself, unless a Hardware has this name. Such an ID identifies the node and names no
-    /// Hardware.
+    /// Returns true for a provider ID in the old form `tinkerbell://NAME` with the name of the
+    /// machine itself, as in the founding guide. Such an ID may identify the node only.
+    pub fn has_own_id(&self) -> bool {
+        self.provider_id.strip_prefix(named::SCHEME) == Some(&*self.machine.name)
+    }
+
+    /// Removes a provider ID with the name of the machine itself, unless a Hardware has this name.
     fn without_own_name(&self, hosts: &[&Hardware]) -> Self {
-        let name = &self.machine.name;
-        let is_own = self.provider_id.strip_prefix(named::SCHEME) == Some(name);
-        let has_host = hosts.iter().any(|host| host.metadata.name == *name);
-        let provider_id =
-            if is_own && !has_host { String::new() } else { self.provider_id.clone() };
+        let has_host = hosts.iter().any(|host| host.metadata.name == self.machine.name);
+        let is_removed = self.has_own_id() && !has_host;
+        let provider_id = if is_removed { String::new() } else { self.provider_id.clone() };
         Self { provider_id, ..self.clone() }
     }
 

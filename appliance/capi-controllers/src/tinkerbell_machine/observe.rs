@@ -82,13 +82,14 @@ impl Observed {
             || annotations.is_some_and(|it| it.contains_key(PROVISIONED))
     }
 
-    /// Returns true if the machine must be adopted without an installation. `spec.providerID` in
-    /// the long form is written by the box after an installation, or by a person. Cluster API
-    /// writes that of the Machine after an installation.
+    /// Returns true if the machine must be adopted without an installation. `spec.providerID` is
+    /// written by the box after an installation, or by a person; with the name of the machine
+    /// itself, a new machine has it too. Cluster API writes that of the Machine after an
+    /// installation.
     pub fn is_adopted(&self) -> bool {
         let has_node = |owner: &Machine| owner.spec.provider_id.is_some();
-        self.machine.spec.provider_id.matches('/').count() > 2
-            || self.owner.as_ref().is_some_and(has_node)
+        let has_id = !self.request.provider_id.is_empty() && !self.request.has_own_id();
+        has_id || self.owner.as_ref().is_some_and(has_node)
     }
 
     /// Returns true if this box is known as the only one that serves the machine. The API of a box

@@ -111,15 +111,19 @@ async fn objects_that_vanish_or_return_from_a_backup_touch_no_machine() {
 
 #[tokio::test]
 async fn a_known_provider_id_adopts_hardware_that_the_box_has_forgotten() {
-    for case in ["long form", "of the Machine"] {
+    for (case, id) in [
+        ("long form", "tinkerbell://default/nuc1"),
+        ("short form", "tinkerbell://nuc1"),
+        ("own name", "tinkerbell://worker"),
+    ] {
         let world = World::paired();
-        world.hardware("nuc1", bmc());
+        let is_own = case == "own name";
+        world.hardware(if is_own { "worker" } else { "nuc1" }, bmc());
         let mut machine = world.get("worker");
-        if case == "long form" {
-            machine["spec"]["providerID"] = json!("tinkerbell://default/nuc1");
-        } else {
-            machine["spec"]["providerID"] = json!("tinkerbell://nuc1");
-            let spec = json!({ "clusterName": "demo", "providerID": "tinkerbell://nuc1" });
+        machine["spec"]["providerID"] = json!(id);
+        if is_own {
+            // Only Cluster API knows that the machine is not a new one.
+            let spec = json!({ "clusterName": "demo", "providerID": id });
             world.put(MACHINE, "worker", json!({ "spec": spec }));
         }
         world.management.put(TINKERBELL_MACHINE, machine);
