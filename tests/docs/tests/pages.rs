@@ -319,15 +319,16 @@ async fn objects_are_admitted_and_workflow_documents_have_no_mistake() {
     assert!(count > 0, "no YAML was found");
 }
 
-/// Kinds of Cluster API that only a management cluster has. The test `an_unhealthy_machine…` of
-/// tests/scenarios applies them to a real one.
-const OF_CLUSTER_API: [&str; 1] = ["MachineHealthCheck"];
+/// Kinds that only a management cluster has. The tests `an_unhealthy_machine…` of tests/scenarios
+/// and `cluster_class` of tests/peers apply them to a real one.
+const OF_MANAGEMENT_CLUSTER: [&str; 3] =
+    ["MachineHealthCheck", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
 
 /// Checks an object whose kind the provider or Cluster API defines for management clusters only;
 /// `None` for a kind of the box.
 fn of_management_cluster(object: &Value) -> Option<Result<(), String>> {
     let kind = object["kind"].as_str()?;
-    if OF_CLUSTER_API.contains(&kind) {
+    if OF_MANAGEMENT_CLUSTER.contains(&kind) {
         return Some(Ok(()));
     }
     let only = ["TinkerbellRemediation", "TinkerbellRemediationTemplate"];

@@ -34,8 +34,8 @@ const RESULTS_MAX: usize = 256;
 /// Minimum time between two checks of an image.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_mins(4);
 
-/// Result of a check: an error as a clause without secrets, or `None` if the box must not connect to
-/// the server.
+/// Result of a check: an error as a clause without secrets, or `None` if the box must not connect
+/// to the server.
 pub type Reached = Option<Result<(), String>>;
 /// Future of [`ImageServers::reach`]; boxed, so that [`ImageServers`] can be a trait object.
 pub type Reaching<'a> = Pin<Box<dyn Future<Output = Vec<Reached>> + Send + 'a>>;

@@ -12,6 +12,9 @@ use crate::cluster_nodes::manifest::{CLUSTER, CONTROL_PLANE, WORKERS};
 use crate::cluster_nodes::site::endpoint;
 use crate::cluster_nodes::{BEFORE, delete, names};
 
+/// Page of the manual with the policy.
+const PAGE: &str = include_str!("../../../../docs/how-to/pair-a-management-cluster.md");
+const POLICY: &str = "kind: ValidatingAdmissionPolicy\n";
 /// Annotation of the control plane and of the workers, through the topology of the Cluster.
 const TOUCHED: &str = "example.test/touched";
 /// Kinds of the provider that the topology controller creates for a cluster.
@@ -36,6 +39,7 @@ fn a_cluster_of_the_class_runs_and_is_not_rolled_out_without_a_change() {
     assert_eq!(versions(&side), before);
     assert_eq!(names(&side.management.list("machines")), machines);
     assert_eq!((world.hosts.installations(), world.are_on()), (2, vec![true, true]));
+    replace_template(&side);
     delete(&world.hosts, &side.management, 1);
 }
 
@@ -104,6 +108,30 @@ fn touch(side: &Side, part: &str, resource: &str) {
         all.iter().all(|it| it["metadata"]["annotations"][TOUCHED] == "yes")
     });
     wait_reconciled(side);
+}
+
+/// Applies the policy of the manual against changes in place: it refuses a change by kubectl, and
+/// not the dry runs by which the topology controller replaces a template.
+fn replace_template(side: &Side) {
+    let policy = PAGE.split("```yaml\n").find(|it| it.contains(POLICY)).unwrap();
+    let policy = policy.split("```").next().unwrap();
+    let kubectl = &side.management.kubectl;
+    good(kubectl, &["apply", "-f", "-"], policy);
+    let change = json!({ "spec": { "template": { "spec": { "osImage": "debian-13" } } } });
+    let change = ["--dry-run=server", "--type=merge", "-p", &change.to_string()];
+    side.management.wait("the policy", || {
+        let patch = ["patch", "tinkerbellmachinetemplate", "tinbox-worker"];
+        let printed = kubectl.run(&[&patch[..], &change].concat(), "").unwrap();
+        printed.err.contains("make another TinkerbellMachineTemplate")
+    });
+    let variables = json!({ "overrides": [{ "name": "osImage", "value": "debian-13" }] });
+    let path = "/spec/topology/workers/machineDeployments/0/variables";
+    let patch = json!([{ "op": "add", "path": path, "value": variables }]).to_string();
+    good(kubectl, &["patch", "cluster", CLUSTER, "--type=json", "-p", &patch], "");
+    side.management.wait("the new template", || {
+        let templates = side.management.list("tinkerbellmachinetemplates");
+        templates.iter().any(|it| it["spec"]["template"]["spec"]["osImage"] == "debian-13")
+    });
 }
 
 /// Returns names and resource versions of the provider's objects of the cluster.
