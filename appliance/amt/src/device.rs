@@ -237,8 +237,26 @@ async fn wake(turn: &mut Turn<'_>) -> Result<(), Error> {
 }
 
 /// Ends sessions of IDE-R, serial-over-LAN and KVM: the firmware refuses a power-off while one is
-/// open, AMT 11.8 even with return value 0. The former state is stored in the line.
+/// open, AMT 11.8 even with return value 0. If the firmware refuses, for example because the user
+/// lacks the permission for redirection, the power request itself decides.
 async fn close_redirection(turn: &mut Turn<'_>) -> Result<(), Error> {
+    match end_sessions(turn).await {
+        Err(
+            error @ (Error::Refused { .. }
+            | Error::Fault { .. }
+            | Error::Forbidden { .. }
+            | Error::Http { .. }),
+        ) => {
+            tracing::debug!(error = %stdx::chain(&error), "AMT redirection not closed");
+            turn.state.redirection = None;
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Switches the redirection service off. The former state is stored in the line.
+async fn end_sessions(turn: &mut Turn<'_>) -> Result<(), Error> {
     let Some(service) = turn.find(REDIRECTION, &[]).await? else { return Ok(()) };
     let former = service.number::<u32>("EnabledState");
     let former = former.map_err(|source| malformed(REDIRECTION, source))?;
@@ -246,15 +264,7 @@ async fn close_redirection(turn: &mut Turn<'_>) -> Result<(), Error> {
         return Ok(());
     };
     turn.state.redirection = Some(former);
-    match set_redirection(turn, REDIRECTION_OFF).await {
-        Err(error @ Error::Refused { .. }) => {
-            // The power request itself decides.
-            tracing::debug!(error = %stdx::chain(&error), "AMT redirection not closed");
-            turn.state.redirection = None;
-            Ok(())
-        }
-        done => done,
-    }
+    set_redirection(turn, REDIRECTION_OFF).await
 }
 
 /// Restores the redirection service after [`close_redirection`], also in a later turn.

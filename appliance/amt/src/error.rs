@@ -238,8 +238,9 @@ impl Hint for Error {
                  hostScheme http for such a machine on an isolated network"
             }
             Self::Pin { .. } => {
-                "the certificate changes when AMT is provisioned again; otherwise another device \
-                 answers at this address"
+                "after AMT was activated again, write the new fingerprint to the key \
+                 certificateFingerprint of the Secret; otherwise another device answers at this \
+                 address"
             }
             Self::Consent { .. } => {
                 "switch user consent off in the firmware setup; in client control mode it is \

@@ -58,6 +58,10 @@ pub struct Behavior {
     pub connection_uses: u32,
     /// Items of one page of an enumeration; 0 for no limit.
     pub page_items: usize,
+    /// True for a user without the permission for redirection.
+    pub redirection_denied: bool,
+    /// Status of every answer after the login, with a page in HTML.
+    pub page: Option<u16>,
     /// Body of every answer with status 200, instead of the right one.
     pub garbled: Option<String>,
 }

@@ -134,6 +134,9 @@ impl Firmware {
             let challenge = Some(self.login.challenge(is_stale));
             return Outcome::Answer(Answer { challenge, ..page });
         }
+        if let Some(status) = self.behavior.page {
+            return Outcome::Answer(Answer::page(status, "This page cannot be shown."));
+        }
         let text = String::from_utf8_lossy(&request.body);
         let document = Document::parse(&text);
         let Some(request) = document.as_ref().ok().and_then(Request::read) else {
@@ -175,6 +178,9 @@ impl Firmware {
             return unreachable;
         }
         self.note(request);
+        if self.behavior.redirection_denied && class == "AMT_RedirectionService" {
+            return Executed::Fault("b:AccessDenied", "The sender was not authorized.");
+        }
         match request.verb() {
             "Get" => self.get(request).unwrap_or(unreachable),
             "Enumerate" => self.enumerate(request),

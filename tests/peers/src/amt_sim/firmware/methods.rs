@@ -47,6 +47,9 @@ impl Firmware {
             self.source = None;
             return Ok(0);
         };
+        if self.needs_consent() {
+            return Err(Executed::Fault("b:AccessDenied", "The sender was not authorized."));
+        }
         if source.first_element_child().is_none() {
             let reason = "The supplied SOAP violates the corresponding XML schema definition.";
             return Err(Executed::Fault("c:SchemaValidationError", reason));
@@ -73,9 +76,13 @@ impl Firmware {
         }
     }
 
+    fn needs_consent(&self) -> bool {
+        let (required, state) = self.behavior.consent;
+        required == u32::MAX && !matches!(state, 3 | 4)
+    }
+
     fn request_power(&mut self, state: u32) -> Result<u32, Executed> {
-        let (required, consent) = self.behavior.consent;
-        if required == u32::MAX && !matches!(consent, 3 | 4) {
+        if self.needs_consent() {
             return Ok(16);
         }
         if let Some(value) = self.behavior.power_return {

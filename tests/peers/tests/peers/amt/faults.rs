@@ -81,8 +81,14 @@ async fn missing_consent_is_said_in_words() {
     let sentence = error.sentence();
     assert!(sentence.contains("requires the consent of a user"), "{sentence}");
     assert!(sentence.contains("admin control mode"), "{sentence}");
+    // Here a fault instead of a return value.
+    let boot = BootOverride { device: BootDevice::Pxe, persistent: false, efi: true };
+    let error = driver.set_boot_device(boot).await.unwrap_err();
+    assert!(error.sentence().contains("requires the consent of a user"), "{}", error.sentence());
     sim.behave(|behavior| behavior.consent = (u32::MAX, 3));
+    driver.set_boot_device(boot).await.unwrap();
     driver.set_power(PowerAction::On).await.unwrap();
+    assert_eq!(sim.boots(), ["PXE Boot"]);
 }
 
 /// AMT 10 answers `Get` but not `Enumerate` for some classes; others do not exist in old firmware.
@@ -169,6 +175,35 @@ async fn answers_that_are_not_soap_are_errors_in_words() {
         let (_sim, driver) = start(Behavior { garbled: Some(body.into()), ..Behavior::default() });
         let error = driver.power().await.unwrap_err();
         assert!(error.sentence().contains(words), "{}", error.sentence());
+    }
+}
+
+#[tokio::test]
+async fn a_user_without_the_right_to_redirection_can_switch_off() {
+    let (sim, driver) = start(Behavior { redirection_denied: true, ..Behavior::default() });
+    sim.set_power(2);
+    driver.set_power(PowerAction::Off).await.unwrap();
+    assert_eq!((sim.power(), sim.redirection()), (8, 32_771));
+    // An open session of another user is then an error in words.
+    sim.set_power(2);
+    sim.behave(|behavior| behavior.session_open = true);
+    let error = driver.set_power(PowerAction::Off).await.unwrap_err();
+    assert!(error.sentence().contains("not ready in the present state"), "{}", error.sentence());
+}
+
+#[tokio::test]
+async fn pages_of_the_web_server_are_errors_in_words() {
+    for (status, words, is_transient) in [
+        (400, "does not have the class", false),
+        (403, "the user \"admin\" does not have the permission", false),
+        (404, "HTTP status 404: This page cannot be shown.", false),
+        (503, "HTTP status 503", true),
+    ] {
+        let (_sim, driver) = start(Behavior { page: Some(status), ..Behavior::default() });
+        let error = driver.power().await.unwrap_err();
+        assert!(error.sentence().contains(words), "{}", error.sentence());
+        assert_eq!(error.is_transient(), is_transient, "{status}");
+        assert_eq!(error.refuses_login(), status == 403);
     }
 }
 

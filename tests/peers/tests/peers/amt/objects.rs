@@ -98,6 +98,25 @@ fn a_job_controls_the_machine_of_its_provider_options() {
 }
 
 #[test]
+fn another_certificate_than_the_pinned_one_gets_no_login() {
+    let sim = AmtSim::start_with_tls(Behavior::default()).unwrap();
+    let pin = sim.fingerprint().unwrap().to_string();
+    let tinboxd = Tinboxd::start_with(SETTINGS).unwrap();
+    let kubectl = tinboxd.kubectl().unwrap();
+    let right = machine("nuc", &sim, AmtSim::PASSWORD);
+    apply(&kubectl, &right.replace(&pin, &"0".repeat(64)));
+    let object = "machines.bmc.tinkerbell.org/nuc";
+    let expected = format!("the TLS certificate changed: expected {}, found {pin}", "0".repeat(64));
+    wait(&kubectl, object, ".status.conditions[*].message", &expected);
+    assert_eq!(sim.executed(), [""; 0]);
+    apply(&kubectl, &right);
+    wait(&kubectl, object, ".status.powerState", "off");
+    // A pin is never given up for plain HTTP.
+    apply(&kubectl, &right.replace("hostScheme: https", "hostScheme: http"));
+    wait(&kubectl, object, ".status.conditions[*].message", "needs hostScheme https");
+}
+
+#[test]
 fn a_wrong_password_is_a_condition_and_not_repeated() {
     let sim = AmtSim::start(Behavior::default()).unwrap();
     let tinboxd = Tinboxd::start_with(SETTINGS).unwrap();
