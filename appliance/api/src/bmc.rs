@@ -1,13 +1,9 @@
 //! Group `bmc.tinkerbell.org/v1alpha1`: Machine, Job, Task
 //! (upstream tinkerbell/tinkerbell `api/v1alpha1/bmc`).
 
-mod http_options;
 mod providers;
 
-pub use http_options::{
-    HomeAssistantOptions, PlugOptions, RpcExperiment, RpcHmac, RpcOptions, RpcRequest, RpcSignature,
-};
-pub use providers::Provider;
+pub use providers::{HOME_ASSISTANT, PLUG, Provider, RPC};
 
 use std::collections::BTreeMap;
 
@@ -85,15 +81,6 @@ pub struct ProviderOptions {
     /// Options of Intel AMT.
     #[serde(rename = "intelAMT", skip_serializing_if = "Option::is_none")]
     pub intel_amt: Option<IntelAmtOptions>,
-    /// Options of a webhook. Upstream names the field after remote procedure calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rpc: Option<RpcOptions>,
-    /// Options of Home Assistant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub homeassistant: Option<HomeAssistantOptions>,
-    /// Options of a smart plug; only the box has this field.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub plug: Option<PlugOptions>,
     /// Options of other providers, stored unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,

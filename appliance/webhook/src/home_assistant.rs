@@ -1,4 +1,4 @@
-//! Switch of Home Assistant, by its REST API. Rufio's provider `homeassistant` has the same options.
+//! Switch of Home Assistant, by its REST API. Rufio's `homeassistant` has the same options.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Power control of machines by HTTP requests: to a webhook of the owner as Tinkerbell's Rufio sends
-//! them, to Home Assistant, and to smart plugs and switches whose requests are data.
+//! Power control of machines by HTTP requests: to a webhook of the owner as Rufio sends them, to
+//! Home Assistant, and to smart plugs and switches whose requests are data.
 //!
 //! Never: follows a redirect, sends a password to a server that does not require it, puts a secret
 //! into a URL or an error, or knows machines and jobs (the crate `controllers` does).

@@ -9,6 +9,16 @@ const IPMI: &str = "ipmitool";
 const INTEL_AMT: &str = "intelamt";
 /// Keys of `providerOptions` for protocols without a driver, each with its name for display.
 const OTHERS: [(&str, &str); 1] = [("redfish", "Redfish")];
+/// Protocols whose options exclude all other protocols, with the keys of `providerOptions`.
+/// Upstream has no plug.
+const EXCLUSIVE: [(&str, Provider); 3] =
+    [(HOME_ASSISTANT, Provider::HomeAssistant), (RPC, Provider::Rpc), (PLUG, Provider::Plug)];
+/// Key of `providerOptions` for Home Assistant.
+pub const HOME_ASSISTANT: &str = "homeassistant";
+/// Key of `providerOptions` for a webhook. Upstream names it after remote procedure calls.
+pub const RPC: &str = "rpc";
+/// Key of `providerOptions` for a smart plug, which upstream does not have.
+pub const PLUG: &str = "plug";
 /// Key of `providerOptions` with a list of driver names, in order of preference.
 const ORDER: &str = "preferredOrder";
 
@@ -36,11 +46,9 @@ impl Connection {
     /// The options name only protocols without a driver; the error is a sentence.
     pub fn provider(&self) -> Result<Provider, String> {
         let Some(options) = &self.provider_options else { return Ok(Provider::Ipmi) };
-        match (&options.homeassistant, &options.rpc, &options.plug) {
-            (Some(_), _, _) => return Ok(Provider::HomeAssistant),
-            (None, Some(_), _) => return Ok(Provider::Rpc),
-            (None, None, Some(_)) => return Ok(Provider::Plug),
-            (None, None, None) => {}
+        let is_set = |name: &str| options.rest.get(name).is_some_and(|value| !value.is_null());
+        if let Some((_, provider)) = EXCLUSIVE.iter().find(|(name, _)| is_set(name)) {
+            return Ok(*provider);
         }
         let order: Vec<&str> = options
             .rest
@@ -61,7 +69,6 @@ impl Connection {
         if let Some(provider) = preferred.or(set) {
             return Ok(provider);
         }
-        let is_set = |name: &str| options.rest.get(name).is_some_and(|value| !value.is_null());
         let named = OTHERS.iter().filter(|(option, _)| is_set(option));
         let mut ways: Vec<String> = named.map(|(_, name)| (*name).to_owned()).collect();
         if ways.is_empty() {

@@ -1,6 +1,7 @@
 //! Creation of a driver from the connection settings of a Machine.
 
 mod http;
+mod http_options;
 
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ pub(super) async fn login(
             intel_amt(connection, secrets.pin(&connection.auth_secret_ref).await?)?
         }
         Provider::Rpc => http::rpc(connection, &secrets).await?,
-        Provider::HomeAssistant => http::home_assistant(connection),
+        Provider::HomeAssistant => http::home_assistant(connection)?,
         Provider::Plug => http::plug(connection)?,
     };
     let endpoint = Endpoint { address, credentials, protocol };

@@ -2,20 +2,32 @@
 
 use std::time::Duration;
 
-use api::bmc::{Connection, RpcExperiment};
+use api::bmc::{Connection, HOME_ASSISTANT, PLUG, RPC};
 use bmc::{
     Address, Algorithm, PRESETS, PlugAddress, PlugProtocol, Preset, Protocol, RpcOptions, Tls,
 };
 
+use serde::de::DeserializeOwned;
+
 use super::Secrets;
+use super::http_options::{HomeAssistantOptions, PlugOptions, RpcExperiment, RpcOptions as Set};
 
 /// Key of the secrets of signatures, as upstream.
 const SECRET_KEY: &str = "secret";
-/// Power in watts below which a machine is off by default. A NUC that is shut down draws 0.5 to 2 W.
+/// Power in watts below which a machine is off by default. A NUC that is shut down draws 0.5 W to
+/// 2 W.
 const OFF_BELOW_WATTS: u16 = 3;
 
 fn tls(connection: &Connection) -> Tls {
     if connection.insecure_tls { Tls::Unverified } else { Tls::Verified }
+}
+
+/// Reads the options of a provider.
+fn options<T: DeserializeOwned>(connection: &Connection, name: &str) -> Result<T, String> {
+    let all = connection.provider_options.as_ref();
+    let set = all.and_then(|all| all.rest.get(name)).cloned().unwrap_or_default();
+    serde_json::from_value(set)
+        .map_err(|error| format!("connection.providerOptions.{name}: {error}"))
 }
 
 /// Replaces the value by `set`, unless `set` is empty.
@@ -29,8 +41,7 @@ pub async fn rpc(
     connection: &Connection,
     secrets: &Secrets<'_>,
 ) -> Result<(Address, Protocol), String> {
-    let set = connection.provider_options.as_ref().and_then(|it| it.rpc.clone());
-    let set = set.unwrap_or_default();
+    let set: Set = options(connection, RPC)?;
     if set.experimental.is_some_and(|it| it != RpcExperiment::default()) {
         return Err(
             "connection.providerOptions.rpc.experimental is not supported; remove it".into()
@@ -67,20 +78,18 @@ pub async fn rpc(
     Ok((address, Protocol::Rpc(Box::new(options), tls(connection))))
 }
 
-pub fn home_assistant(connection: &Connection) -> (Address, Protocol) {
-    let options = connection.provider_options.as_ref().and_then(|it| it.homeassistant.clone());
-    let options = options.unwrap_or_default();
+pub fn home_assistant(connection: &Connection) -> Result<(Address, Protocol), String> {
+    let options: HomeAssistantOptions = options(connection, HOME_ASSISTANT)?;
     let protocol = Protocol::HomeAssistant {
         entity: options.switch_entity_id,
         delay: Duration::from_secs(options.power_operation_delay_seconds.into()),
         tls: tls(connection),
     };
-    (Address { host: connection.host.clone(), port: 0 }, protocol)
+    Ok((Address { host: connection.host.clone(), port: 0 }, protocol))
 }
 
 pub fn plug(connection: &Connection) -> Result<(Address, Protocol), String> {
-    let options = connection.provider_options.as_ref().and_then(|it| it.plug.clone());
-    let options = options.unwrap_or_default();
+    let options: PlugOptions = options(connection, PLUG)?;
     let preset = match (options.requests, options.preset.as_str()) {
         (Some(requests), "") => serde_json::from_value(requests)
             .map_err(|error| format!("connection.providerOptions.plug.requests: {error}"))?,

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use api::bmc::SecretRef;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::SecretRef;
-
 /// Options of a webhook, as upstream's `rpc`. An absent field has Rufio's value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RpcOptions {
     /// URL of the webhook.
@@ -21,14 +20,11 @@ pub struct RpcOptions {
     /// Secrets of the signatures.
     pub hmac: RpcHmac,
     /// Form of the body that the box does not support.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental: Option<RpcExperiment>,
-    /// Has no effect: the box logs no content of requests.
-    pub log_notifications_disabled: bool,
 }
 
 /// Form of the requests to a webhook.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RpcRequest {
     /// Value of `Content-Type`.
@@ -44,7 +40,7 @@ pub struct RpcRequest {
 }
 
 /// Header of the signature of a request.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RpcSignature {
     /// Name of the header.
@@ -56,7 +52,7 @@ pub struct RpcSignature {
 }
 
 /// Secrets of the signatures.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RpcHmac {
     /// True to leave `sha256=` out of the signature.
@@ -66,7 +62,7 @@ pub struct RpcHmac {
 }
 
 /// Body of a request in a form of the owner.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RpcExperiment {
     /// JSON around the request.
@@ -77,7 +73,7 @@ pub struct RpcExperiment {
 
 /// Options of Home Assistant. `connection.host` is the URL of its API, and the password in the
 /// Secret is an access token.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HomeAssistantOptions {
     /// Entity of the switch: `switch.nuc1`.
@@ -88,13 +84,12 @@ pub struct HomeAssistantOptions {
 }
 
 /// Options of a smart plug, relay or switch port that `connection.host` names.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlugOptions {
     /// Name of the kind of plug: `shelly`.
     pub preset: String,
     /// Requests of a kind of plug that has no preset.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<Value>,
     /// Number or name of the outlet; empty for the first.
     pub outlet: String,
