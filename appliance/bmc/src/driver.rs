@@ -228,7 +228,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// All power actions.
+    /// Power actions of a management controller.
     pub const ALL_POWER: &'static [PowerAction] = &[
         PowerAction::On,
         PowerAction::Off,
@@ -277,7 +277,7 @@ pub enum Protocol {
         /// Verification of the server's certificate.
         tls: Tls,
     },
-    /// Smart plug.
+    /// Smart plug, relay or switch port.
     Plug(Box<PlugProtocol>),
 }
 

@@ -193,7 +193,7 @@ impl Driver for WebhookDriver {
             Protocol::HomeAssistant { .. } | Protocol::Plug(_) => {
                 Capabilities { power: OUTLET_POWER, boot: BootControl::None }
             }
-            // The webhook decides.
+            // The webhook of the owner decides what it supports.
             _ => Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always },
         }
     }

@@ -355,7 +355,7 @@ fn hardware(
         disks.take(PARTS_MAX).map(|name| json!({ "device": device(name) })).collect();
     let name = format!("discovery-{}", name_of(&report.agent_id));
     // Without an instance ID, cloud-init finds no metadata, and so no user data.
-    let instance = json!({ "id": mac, "hostname": name });
+    let instance = json!({ "id": report.agent_id, "hostname": name });
     let mut object = json!({
         "apiVersion": HARDWARE.api_version(),
         "kind": HARDWARE.kind,

@@ -38,7 +38,7 @@ pub enum ChallengeError {
 pub enum Algorithm {
     /// MD5, which a server means that names none.
     Md5,
-    /// SHA-256.
+    /// SHA-256, as in FIPS 180-4.
     Sha256,
 }
 

@@ -46,9 +46,9 @@ pub enum Tls {
 /// Login at the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
-    /// No login.
+    /// No header, because the server has no accounts.
     None,
-    /// Header `Authorization: Bearer`.
+    /// Header `Authorization: Bearer` (RFC 6750).
     Bearer(Secret),
     /// User name and password by HTTP Basic, sent with each request.
     Basic(String, Secret),

@@ -45,7 +45,7 @@ pub enum Error {
     Status {
         /// Host and port of the URL.
         server: String,
-        /// Request: `getPowerState`, `on`.
+        /// Name of the request, such as `getPowerState` or `on`.
         what: String,
         /// Status of the response.
         status: StatusCode,
@@ -55,7 +55,7 @@ pub enum Error {
     Refused {
         /// Host and port of the URL.
         server: String,
-        /// Request: `getPowerState`, `on`.
+        /// Name of the request, such as `getPowerState` or `on`.
         what: String,
         /// Message of the server, of limited length.
         message: String,
@@ -65,7 +65,7 @@ pub enum Error {
     Response {
         /// Host and port of the URL.
         server: String,
-        /// Request: `getPowerState`, `on`.
+        /// Name of the request, such as `getPowerState` or `on`.
         what: String,
         /// Difference from a usable response.
         reason: String,
@@ -75,7 +75,7 @@ pub enum Error {
     Unsupported {
         /// Name of the driver or preset.
         driver: String,
-        /// Attempt: `shut down`.
+        /// Attempt, such as `shut down`.
         what: &'static str,
     },
 }

@@ -26,9 +26,9 @@ const RFC_3339: &str = "2006-01-02T15:04:05Z07:00";
 pub struct RpcOptions {
     /// URL of the webhook.
     pub consumer_url: String,
-    /// HTTP method.
+    /// HTTP method; POST by default.
     pub method: String,
-    /// Value of `Content-Type`.
+    /// Value of `Content-Type`; JSON by default.
     pub content_type: String,
     /// Headers that each request has.
     pub static_headers: Vec<(String, String)>,

@@ -9,15 +9,14 @@ const IPMI: &str = "ipmitool";
 const INTEL_AMT: &str = "intelamt";
 /// Keys of `providerOptions` for protocols without a driver, each with its name for display.
 const OTHERS: [(&str, &str); 1] = [("redfish", "Redfish")];
-/// Protocols whose options exclude all other protocols, with the keys of `providerOptions`.
-/// Upstream has no plug.
+/// Protocols whose options exclude all other protocols.
 const EXCLUSIVE: [(&str, Provider); 3] =
     [(HOME_ASSISTANT, Provider::HomeAssistant), (RPC, Provider::Rpc), (PLUG, Provider::Plug)];
 /// Key of `providerOptions` for Home Assistant.
 pub const HOME_ASSISTANT: &str = "homeassistant";
-/// Key of `providerOptions` for a webhook. Upstream names it after remote procedure calls.
+/// Key of `providerOptions` for a webhook.
 pub const RPC: &str = "rpc";
-/// Key of `providerOptions` for a smart plug, which upstream does not have.
+/// Key of `providerOptions` for a smart plug, which upstream lacks.
 pub const PLUG: &str = "plug";
 /// Key of `providerOptions` with a list of driver names, in order of preference.
 const ORDER: &str = "preferredOrder";
@@ -31,16 +30,15 @@ pub enum Provider {
     IntelAmt,
     /// Webhook of the owner.
     Rpc,
-    /// Home Assistant.
+    /// Switch of Home Assistant.
     HomeAssistant,
-    /// Smart plug.
+    /// Smart plug or switch port.
     Plug,
 }
 
 impl Connection {
-    /// Returns the protocol of the BMC. As upstream, options of Home Assistant or a webhook exclude
-    /// all other protocols; those of a plug do too. Else it is the first of `preferredOrder` that
-    /// has a driver, else the one with options, IPMI first.
+    /// Returns the protocol: an exclusive one, else the first of `preferredOrder` with a driver, else
+    /// the one with options, IPMI first as upstream.
     ///
     /// # Errors
     /// The options name only protocols without a driver; the error is a sentence.
@@ -61,11 +59,8 @@ impl Connection {
             INTEL_AMT => Some(Provider::IntelAmt),
             _ => None,
         });
-        let set = match (&options.ipmitool, &options.intel_amt) {
-            (Some(_), _) => Some(Provider::Ipmi),
-            (None, Some(_)) => Some(Provider::IntelAmt),
-            (None, None) => None,
-        };
+        let ipmi = options.ipmitool.as_ref().map(|_| Provider::Ipmi);
+        let set = ipmi.or(options.intel_amt.as_ref().map(|_| Provider::IntelAmt));
         if let Some(provider) = preferred.or(set) {
             return Ok(provider);
         }
@@ -77,11 +72,11 @@ impl Connection {
         if ways.is_empty() {
             return Ok(Provider::Ipmi);
         }
-        let ways = ways.join(", ");
         Err(format!(
-            "this BMC needs the driver {ways}, which this version of the box does not have; \
+            "this BMC needs the driver {}, which this version of the box does not have; \
              nothing was sent to the BMC. If the BMC also supports IPMI, add \
-             connection.providerOptions.ipmitool; otherwise switch the machine by hand"
+             connection.providerOptions.ipmitool; otherwise switch the machine by hand",
+            ways.join(", ")
         ))
     }
 
@@ -138,8 +133,6 @@ mod tests {
     fn a_bmc_without_a_driver_is_named() {
         for driven in [
             Value::Null,
-            json!({}),
-            json!({ "ipmitool": {} }),
             json!({ "ipmitool": { "port": 623 }, "redfish": { "port": 443 } }),
             json!({ "redfish": {}, "preferredOrder": ["gofish", "IPMITool"] }),
             json!({ "preferredOrder": [] }),

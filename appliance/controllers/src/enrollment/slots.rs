@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_rpc::AgentReport;
 use api::meta::ObjectKey;
-use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
+use api::tinkerbell::{AUTO_DISCOVERED, Hardware, HardwareMetadata, Instance};
 use tokio::time::Instant;
 
 /// Maximum number of enrolled machines that no person and no rule set has accepted. A further
@@ -85,9 +85,17 @@ fn enrolled_itself(hardware: &Hardware) -> bool {
     let spec = &hardware.spec;
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
         && spec.bmc_ref.is_none()
-        && spec.metadata.is_none()
+        && spec.metadata.as_ref().is_none_or(|it| *it == of_enrollment(hardware))
         && spec.user_data.is_none()
         && spec.addresses().next().is_none()
+}
+
+/// Returns the metadata that enrollment gives the Hardware.
+fn of_enrollment(hardware: &Hardware) -> HardwareMetadata {
+    let id = hardware.spec.agent_id.clone().unwrap_or_default();
+    let hostname = hardware.metadata.name.clone();
+    let instance = Instance { id, hostname, ..Instance::default() };
+    HardwareMetadata { instance: Some(instance), ..HardwareMetadata::default() }
 }
 
 #[cfg(test)]
@@ -107,6 +115,7 @@ mod tests {
         let age = SignedDuration::from_secs(number as i64);
         hardware.metadata.creation_timestamp = Some(Timestamp::UNIX_EPOCH + age);
         hardware.metadata.labels.insert(AUTO_DISCOVERED.to_owned(), "true".to_owned());
+        hardware.spec.metadata = Some(super::of_enrollment(&hardware));
         Arc::new(hardware)
     }
 

@@ -11,13 +11,14 @@ use http::{HeaderMap, Method};
 use super::{BODY_BYTES_MAX, Call, Client, Login, Tls, url};
 use crate::Error;
 
-type Seen = Arc<Mutex<Vec<String>>>;
+/// Logins of the requests.
+type Logins = Arc<Mutex<Vec<String>>>;
 
 const CHALLENGE: &str = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256";
 
 /// Notes the login of each request. `/digest` and `/basic` ask for a login of this kind.
 async fn answer(
-    State(seen): State<Seen>,
+    State(seen): State<Logins>,
     uri: axum::http::Uri,
     headers: Headers,
 ) -> impl IntoResponse {
@@ -34,8 +35,8 @@ async fn answer(
     }
 }
 
-async fn server() -> (String, Seen) {
-    let seen = Seen::default();
+async fn server() -> (String, Logins) {
+    let seen = Logins::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let router = Router::new().fallback(any(answer)).with_state(Arc::clone(&seen));
@@ -86,6 +87,6 @@ async fn redirects_are_not_followed_and_large_answers_not_read() {
     assert!(matches!(moved, Error::Status { status: Status::FOUND, .. }), "{moved:?}");
     assert!(send(&base, "/large", &client).await.is_err());
     assert_eq!(*seen.lock().unwrap(), ["Bearer t0ken", "Bearer t0ken"]);
-    let nobody = send("http://127.0.0.1:1", "/", &client).await.unwrap_err();
-    assert!(nobody.is_transient(), "{nobody:?}");
+    let unreachable = send("http://127.0.0.1:1", "/", &client).await.unwrap_err();
+    assert!(unreachable.is_transient(), "{unreachable:?}");
 }

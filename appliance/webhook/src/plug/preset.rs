@@ -16,10 +16,10 @@ pub const PRESETS: [(&str, &str); 4] = [
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Authentication {
-    /// No login.
+    /// No header, because the plug has no accounts.
     #[default]
     None,
-    /// HTTP Basic.
+    /// HTTP Basic (RFC 7617).
     Basic,
     /// HTTP Digest with MD5 or SHA-256.
     Digest,
@@ -37,7 +37,7 @@ pub struct Preset {
     /// Outlet that `{outlet}` stands for by default.
     #[serde(default)]
     pub outlet: String,
-    /// Login.
+    /// Login that the plug requires if it has a password.
     #[serde(default)]
     pub authentication: Authentication,
     /// Request to switch the outlet on.
@@ -51,19 +51,19 @@ pub struct Preset {
     pub state: PlugState,
 }
 
-/// Request with placeholders.
+/// Request with placeholders such as `{outlet}` in its path and body.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlugRequest {
-    /// HTTP method.
+    /// HTTP method; GET by default.
     #[serde(default = "get")]
     pub method: String,
     /// Path with its query.
     pub path: String,
-    /// Headers.
+    /// Values of headers by name.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Body.
+    /// Body; empty by default.
     #[serde(default)]
     pub body: String,
 }
@@ -72,7 +72,7 @@ pub struct PlugRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlugState {
-    /// The request.
+    /// Request that reads the state.
     #[serde(flatten)]
     pub request: PlugRequest,
     /// JSON pointer (RFC 6901) of the state in the response; empty for the whole response as text.

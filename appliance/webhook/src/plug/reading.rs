@@ -9,7 +9,7 @@ use crate::Error;
 /// Maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES_MAX: usize = 256 << 10;
 
-/// Reader of responses.
+/// Reader of responses of one kind of plug.
 pub struct Reader {
     pointer: String,
     watts: String,

@@ -10,9 +10,9 @@ use super::RpcOptions;
 /// Hash of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// HMAC with SHA-256.
+    /// HMAC with SHA-256 (RFC 2104).
     Sha256,
-    /// HMAC with SHA-512.
+    /// HMAC with SHA-512 (RFC 2104).
     Sha512,
 }
 

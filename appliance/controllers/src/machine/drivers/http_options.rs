@@ -27,9 +27,9 @@ pub struct RpcOptions {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RpcRequest {
-    /// Value of `Content-Type`.
+    /// Value of `Content-Type`; empty for JSON.
     pub http_content_type: String,
-    /// HTTP method.
+    /// HTTP method; empty for POST.
     pub http_method: String,
     /// Headers with their values.
     pub static_headers: BTreeMap<String, Vec<String>>,
