@@ -37,8 +37,8 @@ pub enum Provider {
 }
 
 impl Connection {
-    /// Returns the protocol: an exclusive one, else the first of `preferredOrder` with a driver, else
-    /// the one with options, IPMI first as upstream.
+    /// Returns the protocol: an exclusive one, else the first of `preferredOrder` with a driver,
+    /// else the one with options, IPMI first as upstream.
     ///
     /// # Errors
     /// The options name only protocols without a driver; the error is a sentence.
