@@ -95,18 +95,10 @@ impl Rpc {
         Ok(rpc)
     }
 
-    /// Asks if the webhook is there.
-    ///
-    /// # Errors
-    /// The webhook cannot be reached or reports an error; as for each method.
-    pub async fn ping(&self) -> Result<(), Error> {
-        self.send("ping", None).await.map(drop)
-    }
-
     /// Reads the power state of the machine.
     ///
     /// # Errors
-    /// As [`Rpc::ping`], or the result is not a text.
+    /// The webhook cannot be reached or reports an error, or the result is not a text.
     pub async fn power(&self) -> Result<Power, Error> {
         match self.send("getPowerState", None).await? {
             Value::String(state) => Ok(state_of(&state)),
@@ -121,7 +113,7 @@ impl Rpc {
     /// Requests a power state: `on`, `off`, `soft`, `cycle` or `reset`.
     ///
     /// # Errors
-    /// As [`Rpc::ping`].
+    /// The webhook cannot be reached or reports an error.
     pub async fn set_power(&self, state: &str) -> Result<(), Error> {
         self.send("setPowerState", Some(json!({ "state": state }))).await.map(drop)
     }
@@ -129,7 +121,7 @@ impl Rpc {
     /// Sets the boot device: `pxe`, `disk`, `bios`, `cdrom` or `safe`.
     ///
     /// # Errors
-    /// As [`Rpc::ping`].
+    /// The webhook cannot be reached or reports an error.
     pub async fn set_boot_device(
         &self,
         device: &str,
