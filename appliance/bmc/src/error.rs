@@ -6,7 +6,7 @@ use std::time::Duration;
 use stdx::Hint;
 
 use crate::ipmi::{CompletionCode, Malformed, SessionStatus};
-use crate::{Address, BootDevice, Power, PowerAction};
+use crate::{Address, BootDevice, Feature, Power, PowerAction};
 
 /// Error of a BMC or of the network path to it.
 #[derive(Debug, thiserror::Error)]
@@ -144,6 +144,14 @@ pub enum Error {
         /// Reason, as a sentence.
         reason: &'static str,
     },
+    /// The protocol of the driver, or this BMC, does not have the feature.
+    #[error("the {driver} driver has no access to {feature} of this machine")]
+    FeatureMissing {
+        /// Name of the driver.
+        driver: &'static str,
+        /// Feature that was requested.
+        feature: Feature,
+    },
     /// Intel AMT, or the connection to the management engine, failed.
     #[error("Intel AMT of {address}")]
     Amt {
@@ -238,6 +246,7 @@ impl Error {
             | Self::UnknownSuite { .. }
             | Self::Unanswered { .. }
             | Self::BootDevice { .. }
+            | Self::FeatureMissing { .. }
             | Self::Unsupported { .. } => false,
         }
     }

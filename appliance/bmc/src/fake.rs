@@ -216,7 +216,11 @@ impl Driver for Fake {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always }
+        Capabilities {
+            power: Capabilities::ALL_POWER,
+            boot: BootControl::Always,
+            features: Vec::new(),
+        }
     }
 
     fn power(&self) -> Pending<'_, Power> {

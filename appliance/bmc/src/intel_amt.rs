@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use amt::{Amt, BootTarget, HostState, Identity, Inventory, Line, Login, PowerRequest, Security};
+use amt::{Amt, BootTarget, HostState, Line, Login, PowerRequest, Security};
 
 use crate::{
-    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Pending,
-    Power, PowerAction,
+    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Feature,
+    HardwareInventory, Pending, Power, PowerAction,
 };
 
 /// Name of the driver for display.
@@ -42,24 +42,25 @@ impl IntelAmt {
         self.device.fingerprint().await.map_err(|source| self.error(source))
     }
 
-    /// Reads the identity of the machine, by which it is matched with Hardware.
-    ///
-    /// # Errors
-    /// The machine does not respond, or refuses the login.
-    pub async fn identity(&self) -> Result<Identity, Error> {
-        self.device.identity().await.map_err(|source| self.error(source))
-    }
-
-    /// Reads the inventory of the machine, also while it is off.
-    ///
-    /// # Errors
-    /// The machine does not respond, or refuses the login.
-    pub async fn inventory(&self) -> Result<Inventory, Error> {
-        self.device.inventory().await.map_err(|source| self.error(source))
-    }
-
     fn error(&self, source: amt::Error) -> Error {
         Error::Amt { address: self.address.clone(), source: Box::new(source) }
+    }
+
+    async fn read_inventory(&self) -> Result<HardwareInventory, Error> {
+        let identity = self.device.identity().await.map_err(|source| self.error(source))?;
+        let parts = self.device.inventory().await.map_err(|source| self.error(source))?;
+        let amt = identity.amt_version.map(|version| format!("Intel AMT {version}"));
+        Ok(HardwareInventory {
+            uuid: identity.uuid.unwrap_or_default(),
+            manufacturer: identity.manufacturer.unwrap_or_default(),
+            model: identity.model.unwrap_or_default(),
+            serial: identity.serial.unwrap_or_default(),
+            firmware: identity.bios_version.unwrap_or_default(),
+            bmc_firmware: amt.unwrap_or_default(),
+            processors: parts.processors,
+            memory_bytes: parts.memory.iter().map(|module| module.bytes).sum(),
+            macs: identity.mac.into_iter().collect(),
+        })
     }
 
     async fn change_power(&self, action: PowerAction) -> Result<(), Error> {
@@ -121,7 +122,11 @@ impl Driver for IntelAmt {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Once }
+        Capabilities {
+            power: Capabilities::ALL_POWER,
+            boot: BootControl::Once,
+            features: vec![Feature::Inventory],
+        }
     }
 
     fn power(&self) -> Pending<'_, Power> {
@@ -146,5 +151,9 @@ impl Driver for IntelAmt {
 
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
         Box::pin(self.next_boot_device())
+    }
+
+    fn inventory(&self) -> Pending<'_, HardwareInventory> {
+        Box::pin(self.read_inventory())
     }
 }

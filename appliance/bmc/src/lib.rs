@@ -6,10 +6,13 @@
 //! Enter at [`Driver`], [`registry::open`] and [`ensure()`]; in other crates' tests at
 //! [`fake::Fake`].
 
+mod capabilities;
 mod driver;
+mod endpoint;
 mod ensure;
 mod error;
 pub mod fake;
+mod hardware;
 mod intel_amt;
 pub mod ipmi;
 pub mod registry;
@@ -18,11 +21,11 @@ mod webhook;
 pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};
 pub use amt::{Fingerprint, Security};
-pub use driver::{
-    Address, BootControl, BootDevice, BootOverride, Capabilities, CipherSuite, Credentials, Driver,
-    Endpoint, Pending, PlugProtocol, Power, PowerAction, Protocol,
-};
+pub use capabilities::{BootControl, Capabilities, Feature};
+pub use driver::{BootDevice, BootOverride, Driver, Pending, Power, PowerAction};
+pub use endpoint::{Address, CipherSuite, Credentials, Endpoint, PlugProtocol, Protocol};
 pub use ensure::{Step, decide, ensure};
 pub use error::Error;
+pub use hardware::{HardwareInventory, LogEntry, Sensor, SensorState};
 pub use intel_amt::IntelAmt;
 pub use webhook::check;

@@ -189,13 +189,12 @@ impl Driver for WebhookDriver {
     }
 
     fn capabilities(&self) -> Capabilities {
-        match self.endpoint.protocol {
-            Protocol::HomeAssistant { .. } | Protocol::Plug(_) => {
-                Capabilities { power: OUTLET_POWER, boot: BootControl::None }
-            }
+        let (power, boot) = match self.endpoint.protocol {
+            Protocol::HomeAssistant { .. } | Protocol::Plug(_) => (OUTLET_POWER, BootControl::None),
             // The webhook of the owner decides what it supports.
-            _ => Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always },
-        }
+            _ => (Capabilities::ALL_POWER, BootControl::Always),
+        };
+        Capabilities { power, boot, features: Vec::new() }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -89,4 +89,16 @@ impl Driver for GuardedDriver<'_> {
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
         self.driver.boot_device()
     }
+
+    fn set_http_boot<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
+        self.driver.set_http_boot(url)
+    }
+
+    fn insert_media<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
+        self.driver.insert_media(url)
+    }
+
+    fn eject_media(&self) -> Pending<'_, ()> {
+        self.driver.eject_media()
+    }
 }

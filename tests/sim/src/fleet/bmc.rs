@@ -70,7 +70,11 @@ impl Driver for Controller {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { power: Capabilities::ALL_POWER, boot: BootControl::Always }
+        Capabilities {
+            power: Capabilities::ALL_POWER,
+            boot: BootControl::Always,
+            features: Vec::new(),
+        }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -1,0 +1,184 @@
+//! Connection data of a BMC: address, login and protocol.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use stdx::Secret;
+use webhook::plug::{PlugAddress, Preset};
+use webhook::{RpcOptions, Tls};
+
+use crate::Error;
+
+/// Network address of a BMC.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// Host name or IP address, IPv6 without brackets; for Home Assistant the URL of its API.
+    pub host: String,
+    /// UDP port of IPMI, default [`Address::IPMI_PORT`], or TCP port; 0 for a URL.
+    pub port: u16,
+}
+
+impl Address {
+    /// UDP port that IANA assigned to RMCP (ASF 2.0 §3.2.1).
+    pub const IPMI_PORT: u16 = 623;
+
+    /// Creates the address of `host` with the default IPMI port 623.
+    pub fn ipmi(host: impl Into<String>) -> Self {
+        Self { host: host.into(), port: Self::IPMI_PORT }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.port == 0 {
+            f.write_str(&self.host)
+        } else if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// User name and password of a BMC account; both empty for a server without a login.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// User name; at most 16 bytes for IPMI.
+    pub username: String,
+    /// Password; at most 20 bytes for IPMI.
+    pub password: Secret,
+}
+
+/// Cipher suite of IPMI (IPMI 2.0 table 22-20). Insecure suites are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CipherSuite {
+    /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
+    Three,
+    /// Suite 17: RAKP-HMAC-SHA256, HMAC-SHA256-128, AES-CBC-128.
+    Seventeen,
+}
+
+impl CipherSuite {
+    /// Suites that a driver tries by default, best first.
+    pub const PREFERRED: [Self; 2] = [Self::Seventeen, Self::Three];
+
+    /// Returns the number of the suite in IPMI 2.0 table 22-20.
+    pub fn id(self) -> u8 {
+        match self {
+            Self::Three => 3,
+            Self::Seventeen => 17,
+        }
+    }
+
+    /// Returns the suite with the number `id`; `None` for an insecure or unknown suite.
+    pub fn from_id(id: u8) -> Option<Self> {
+        Self::PREFERRED.into_iter().find(|suite| suite.id() == id)
+    }
+}
+
+impl fmt::Display for CipherSuite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id())
+    }
+}
+
+impl FromStr for CipherSuite {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.parse()
+            .ok()
+            .and_then(Self::from_id)
+            .ok_or_else(|| Error::UnknownSuite { asked: text.chars().take(16).collect() })
+    }
+}
+
+/// Protocol of a BMC, with its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Protocol {
+    /// IPMI 2.0 over LAN (RMCP+).
+    Ipmi {
+        /// Required suite; `None` means the best of [`CipherSuite::PREFERRED`] that the BMC
+        /// supports.
+        cipher_suite: Option<CipherSuite>,
+    },
+    /// Intel AMT, with TLS or, where the owner permits it, without.
+    Amt(amt::Security),
+    /// Webhook of the owner.
+    Rpc(Box<RpcOptions>, Tls),
+    /// Switch of Home Assistant.
+    HomeAssistant {
+        /// Entity of the switch.
+        entity: String,
+        /// Wait after a power operation.
+        delay: Duration,
+        /// Verification of the server's certificate.
+        tls: Tls,
+    },
+    /// Smart plug, relay or switch port.
+    Plug(Box<PlugProtocol>),
+}
+
+/// Kind and outlet of a smart plug.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlugProtocol {
+    /// Requests of the kind of plug.
+    pub preset: Preset,
+    /// Scheme, host and port, and the outlet.
+    pub address: PlugAddress,
+    /// Power in watts below which the machine is off.
+    pub off_below_watts: u16,
+    /// Verification of the plug's certificate.
+    pub tls: Tls,
+}
+
+/// Connection data of one BMC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Network address of the BMC.
+    pub address: Address,
+    /// User name and password of an account.
+    pub credentials: Credentials,
+    /// Protocol that the BMC has.
+    pub protocol: Protocol,
+}
+
+impl Endpoint {
+    /// Returns the required cipher suite of IPMI; `None` if the driver selects the suite.
+    pub fn cipher_suite(&self) -> Option<CipherSuite> {
+        match self.protocol {
+            Protocol::Ipmi { cipher_suite } => cipher_suite,
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_so_that_they_can_be_read() {
+        assert_eq!(Address::ipmi("10.0.0.7").to_string(), "10.0.0.7:623");
+        assert_eq!(Address { host: "fd77::7".into(), port: 6230 }.to_string(), "[fd77::7]:6230");
+    }
+
+    #[test]
+    fn only_good_suites_have_a_name() {
+        assert_eq!("17".parse::<CipherSuite>().unwrap(), CipherSuite::Seventeen);
+        assert_eq!("3".parse::<CipherSuite>().unwrap(), CipherSuite::Three);
+        for weak in ["0", "1", "2", "8", "12", "256", "", "x"] {
+            assert!(weak.parse::<CipherSuite>().is_err(), "{weak}");
+        }
+    }
+
+    #[test]
+    fn a_printed_endpoint_keeps_its_password() {
+        let credentials = Credentials { username: "admin".into(), password: "hunter2".into() };
+        let address = Address::ipmi("bmc");
+        let protocol = Protocol::Ipmi { cipher_suite: None };
+        let endpoint = Endpoint { address, credentials, protocol };
+        assert!(!format!("{endpoint:?}").contains("hunter2"));
+    }
+}
