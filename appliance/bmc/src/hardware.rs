@@ -63,6 +63,8 @@ pub struct HardwareInventory {
     pub processors: Vec<String>,
     /// Memory in bytes; 0 means unknown.
     pub memory_bytes: u64,
+    /// Sizes of the disks in bytes.
+    pub disk_bytes: Vec<u64>,
     /// MAC addresses of the machine, in lower case with colons.
     pub macs: Vec<String>,
 }

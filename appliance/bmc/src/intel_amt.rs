@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use amt::{Amt, BootTarget, HostState, Line, Login, PowerRequest, Security};
+use amt::{Amt, BootTarget, HostState, Identity, Line, Login, PowerRequest, Security};
 
 use crate::{
     Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Feature,
@@ -46,8 +46,16 @@ impl IntelAmt {
         Error::Amt { address: self.address.clone(), source: Box::new(source) }
     }
 
+    /// Reads the identity of the machine and the state of AMT, such as its activation.
+    ///
+    /// # Errors
+    /// The machine does not respond, or refuses the login.
+    pub async fn identity(&self) -> Result<Identity, Error> {
+        self.device.identity().await.map_err(|source| self.error(source))
+    }
+
     async fn read_inventory(&self) -> Result<HardwareInventory, Error> {
-        let identity = self.device.identity().await.map_err(|source| self.error(source))?;
+        let identity = self.identity().await?;
         let parts = self.device.inventory().await.map_err(|source| self.error(source))?;
         let amt = identity.amt_version.map(|version| format!("Intel AMT {version}"));
         Ok(HardwareInventory {
@@ -59,6 +67,7 @@ impl IntelAmt {
             bmc_firmware: amt.unwrap_or_default(),
             processors: parts.processors,
             memory_bytes: parts.memory.iter().map(|module| module.bytes).sum(),
+            disk_bytes: parts.disks,
             macs: identity.mac.into_iter().collect(),
         })
     }

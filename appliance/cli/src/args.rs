@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    access, appliance, backup, capi, hardware, image, machine, network, template, update, workflow,
+    access, appliance, backup, bmc, capi, hardware, image, machine, network, template, update,
+    workflow,
 };
 use crate::output::Format;
 
@@ -75,6 +76,9 @@ pub enum Command {
     /// Control a machine and show its inventory, history and log
     #[command(subcommand)]
     Machine(machine::Command),
+    /// Find the management controllers (BMCs) of machines
+    #[command(subcommand)]
+    Bmc(bmc::Command),
     /// Manage the cache of downloaded images and files
     #[command(subcommand)]
     Image(image::Command),

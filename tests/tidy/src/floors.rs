@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 57] = [
+const PLACES: [Place; 58] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -50,6 +50,7 @@ const PLACES: [Place; 57] = [
     place("amt", 2, &["http-digest", "resolver", "stdx"]),
     place("webhook", 2, &["http-digest", "resolver", "stdx"]),
     place("bmc", 2, &["amt", "resolver", "stdx", "webhook"]),
+    place("bmc-discovery", 2, &["stdx"]),
     place("dhcp", 2, &["stdx"]),
     place("netboot", 2, &["artifact-cache", "http-edge", "stdx"]),
     place("syslog", 2, &["stdx"]),
@@ -115,7 +116,17 @@ const PLACES: [Place; 57] = [
     place(
         "cli",
         3,
-        &["api", "capi", "config", "printers", "release", "status", "stdx", "template"],
+        &[
+            "api",
+            "bmc-discovery",
+            "capi",
+            "config",
+            "printers",
+            "release",
+            "status",
+            "stdx",
+            "template",
+        ],
     ),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent-service", 3, &["agent-rpc", "api", "objects", "status", "stdx"]),
@@ -133,6 +144,7 @@ const PLACES: [Place; 57] = [
             "api",
             "apiserver",
             "artifact-cache",
+            "bmc-discovery",
             "capi-controllers",
             "config",
             "controllers",

@@ -88,6 +88,12 @@ impl Path {
         Path { path, shown: "the box's lights".to_owned() }
     }
 
+    /// Path to search the networks for BMCs: an extension of the API.
+    pub fn bmc_discovery() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/bmc-discovery".to_owned();
+        Path { path, shown: "the search for BMCs".to_owned() }
+    }
+
     /// Path of the box's system and its updates: an extension of the API.
     pub fn update() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/update".to_owned();

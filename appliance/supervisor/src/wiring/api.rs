@@ -9,6 +9,7 @@ use apiserver::{AdminAccess, AdminTokens, AuthConfig, Pki};
 use axum::Router;
 use lifecycle::backups::{self, Backups};
 use lifecycle::{admin_tokens, opened, reset, settings};
+use provisioning::discovery::{self, Discovery};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
@@ -96,6 +97,11 @@ impl Wiring {
             self.updates.clone(),
             self.identify_state.clone(),
         )
+        .merge(discovery::router(Discovery::new(
+            self.index.clone(),
+            Arc::clone(&self.objects),
+            &self.config,
+        )))
         .merge(settings::router(self.settings.clone()))
         .merge(backups::router(Arc::clone(backups)))
         .merge(admin_tokens::router(tokens))

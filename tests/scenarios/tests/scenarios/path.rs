@@ -93,6 +93,19 @@ fn with_package(lab: &Lab, sha256: &str) {
     lab.tinbox(&["template", "update", "debian", "--file", file.to_str().unwrap()]).unwrap();
 }
 
+/// Checks that the box finds the BMC of the machine, and knows by the UUID whose it is.
+fn bmc_is_discovered(lab: &Lab) {
+    let json = lab.tinbox(&["-o", "json", "bmc", "discover"]).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let ipmi = found.as_array().unwrap().iter().find(|it| it["bmc"]["address"] == "10.77.0.101");
+    let ipmi = ipmi.unwrap_or_else(|| panic!("the BMC is not found: {json}"));
+    assert_eq!(ipmi["bmc"]["protocols"], serde_json::json!(["ipmi"]), "{json}");
+    assert_eq!(ipmi["owner"]["name"], "nuc1", "{json}");
+    let reason = ipmi["owner"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("both have the UUID"), "{reason}");
+    assert!(ipmi["accepted"].as_str().unwrap().starts_with("default/"), "{json}");
+}
+
 fn whole_path(name: &str, nuc: NucConfig) {
     let filter = "udp port 67 or udp port 68 or udp port 69";
     let rack = RackConfig::new(name).nuc(nuc).capture(filter);
@@ -113,6 +126,7 @@ fn whole_path(name: &str, nuc: NucConfig) {
     assert_eq!(switched_on(&lab), 1, "{ONE_START}");
     assert_eq!(told(&lab, "action stream-image started"), 1);
     crate::path::capture::check(&lab);
+    bmc_is_discovered(&lab);
     lab.rack.succeed();
 }
 

@@ -149,9 +149,9 @@ async fn a_machine_is_identified_while_it_is_off() {
     let provisioning = identity.provisioning.unwrap().to_string();
     assert_eq!(provisioning, "activated, admin control mode");
     let inventory = device.inventory().await.unwrap();
-    assert_eq!(inventory.memory.iter().map(|module| module.bytes).sum::<u64>(), 32 << 30);
-    assert_eq!(inventory.disks, [960_197_124_000]);
+    assert_eq!((inventory.memory_bytes, inventory.disk_bytes), (32 << 30, vec![960_197_124_000]));
     assert_eq!(inventory.processors.len(), 1);
+    assert_eq!(inventory.bmc_firmware, "Intel AMT 12.0.67");
 }
 
 #[tokio::test]
