@@ -1,61 +1,11 @@
-//! TLS to management engines: certificates are self-signed, so one is identified by the SHA-256 of
-//! its DER encoding. The first one may be trusted on first use.
+//! TLS to management engines: certificates are self-signed, so a fingerprint identifies one.
 
-mod certificate;
-
-use std::fmt;
-use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible,
-    SignatureScheme,
-};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use sha2::{Digest as _, Sha256};
-use stdx::{hex, unhex};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+pub use tls_pin::{Fingerprint, InvalidFingerprint};
+
 use crate::Error;
-
-/// Server name of the handshake. AMT ignores it.
-const NAME: &str = "amt";
-
-/// SHA-256 of a certificate in DER.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint(pub [u8; 32]);
-
-impl Fingerprint {
-    /// Returns the fingerprint of a certificate in DER.
-    pub fn of(certificate: &[u8]) -> Self {
-        Self(Sha256::digest(certificate).into())
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
-    }
-}
-
-/// Text that is not a fingerprint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a SHA-256 fingerprint of 64 hexadecimal digits, with or without colons")]
-pub struct InvalidFingerprint;
-
-impl FromStr for Fingerprint {
-    type Err = InvalidFingerprint;
-
-    fn from_str(text: &str) -> Result<Self, InvalidFingerprint> {
-        let digits: String = text.chars().filter(|char| *char != ':').collect();
-        let bytes = unhex(&digits).ok_or(InvalidFingerprint)?;
-        bytes.try_into().map(Self).map_err(|_| InvalidFingerprint)
-    }
-}
 
 /// Starts TLS on `stream`. `pin` is the expected certificate; `None` accepts any certificate.
 /// Returns the stream and the certificate that the machine sent.
@@ -63,116 +13,9 @@ pub(crate) async fn start(
     stream: TcpStream,
     pin: Option<Fingerprint>,
 ) -> Result<(TlsStream<TcpStream>, Fingerprint), Error> {
-    let unusable = |reason: String| Error::Tls { reason };
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let verifier =
-        Arc::new(PinVerifier { pin, found: Mutex::default(), provider: Arc::clone(&provider) });
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| unusable(error.to_string()))?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
-        .with_no_client_auth();
-    let name = ServerName::try_from(NAME).map_err(|error| unusable(error.to_string()))?;
-    let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-    let found = *verifier.found.lock().unwrap_or_else(PoisonError::into_inner);
-    match (shaken, pin, found) {
-        (_, Some(expected), Some(found)) if expected != found => {
-            Err(Error::Pin { expected, found })
-        }
-        (Ok(stream), _, Some(found)) => Ok((stream, found)),
-        (Ok(_), _, None) => Err(unusable("the machine sent no certificate".to_owned())),
-        (Err(error), ..) => Err(failure(&error)),
-    }
+    tls_pin::start(stream, pin).await.map_err(|error| match error {
+        tls_pin::Error::TooOldForTls { reason } => Error::TooOldForTls { reason },
+        tls_pin::Error::Tls { reason } => Error::Tls { reason },
+        tls_pin::Error::Pin { expected, found } => Error::Pin { expected, found },
+    })
 }
-
-/// Classifies the error of a handshake.
-fn failure(error: &std::io::Error) -> Error {
-    let reason = error.to_string();
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    match inner {
-        Some(
-            rustls::Error::AlertReceived(
-                AlertDescription::HandshakeFailure
-                | AlertDescription::ProtocolVersion
-                | AlertDescription::InsufficientSecurity,
-            )
-            | rustls::Error::PeerIncompatible(
-                PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
-                | PeerIncompatible::ServerDoesNotSupportTls12Or13
-                | PeerIncompatible::NoCipherSuitesInCommon
-                | PeerIncompatible::NoKxGroupsInCommon,
-            ),
-        ) => Error::TooOldForTls { reason },
-        _ => Error::Tls { reason },
-    }
-}
-
-/// Verifier that compares the certificate with a fingerprint, and records what was found.
-#[derive(Debug)]
-struct PinVerifier {
-    pin: Option<Fingerprint>,
-    found: Mutex<Option<Fingerprint>>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for PinVerifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let found = Fingerprint::of(certificate);
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        if self.pin.is_none_or(|pin| pin == found) {
-            return Ok(ServerCertVerified::assertion());
-        }
-        Err(CertificateError::ApplicationVerificationFailure.into())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        match verify_tls12_signature(message, certificate, signed, algorithms) {
-            Err(rustls::Error::InvalidCertificate(error)) if is_form(&error) => {
-                certificate::verify(message, certificate, signed, algorithms)
-            }
-            verified => verified,
-        }
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        match verify_tls13_signature(message, certificate, signed, algorithms) {
-            Err(rustls::Error::InvalidCertificate(error)) if is_form(&error) => {
-                certificate::verify(message, certificate, signed, algorithms)
-            }
-            verified => verified,
-        }
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Returns true if the parser refused the form of the certificate, such as X.509 version 1. A wrong
-/// signature is another error.
-fn is_form(error: &CertificateError) -> bool {
-    !matches!(error, CertificateError::BadSignature)
-}
-
-#[cfg(test)]
-mod tests;

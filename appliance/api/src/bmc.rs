@@ -3,7 +3,7 @@
 
 mod providers;
 
-pub use providers::{HOME_ASSISTANT, PLUG, Provider, RPC};
+pub use providers::{HOME_ASSISTANT, PLUG, Provider, REDFISH, RPC};
 
 use std::collections::BTreeMap;
 

@@ -116,8 +116,21 @@ pub enum Protocol {
         /// Verification of the server's certificate.
         tls: Tls,
     },
+    /// Redfish service.
+    Redfish(RedfishOptions),
     /// Smart plug, relay or switch port.
     Plug(Box<PlugProtocol>),
+}
+
+/// Options of a Redfish service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedfishOptions {
+    /// Identifier or name of the system; empty for the only or first one.
+    pub system: String,
+    /// True to log in by HTTP Basic instead of a session.
+    pub is_basic: bool,
+    /// Protection of the connection.
+    pub security: redfish::Security,
 }
 
 /// Kind and outlet of a smart plug.

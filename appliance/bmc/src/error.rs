@@ -161,6 +161,15 @@ pub enum Error {
         #[source]
         source: Box<amt::Error>,
     },
+    /// A Redfish service, or the connection to the service, failed.
+    #[error("Redfish of {address}")]
+    Redfish {
+        /// Address of the BMC.
+        address: Address,
+        /// Error of the driver.
+        #[source]
+        source: Box<redfish::Error>,
+    },
     /// A webhook, Home Assistant or a smart plug failed.
     #[error("power control of {address}")]
     Webhook {
@@ -212,6 +221,7 @@ impl Error {
     pub fn refuses_login(&self) -> bool {
         match self {
             Self::Amt { source, .. } => source.refuses_login(),
+            Self::Redfish { source, .. } => source.refuses_login(),
             Self::Webhook { source, .. } => source.refuses_login(),
             error => matches!(error, Self::WrongPassword { .. } | Self::Privilege { .. }),
         }
@@ -238,6 +248,7 @@ impl Error {
             Self::CommandRefused { code, .. } => code.is_transient(),
             Self::Withheld { may_pass, .. } => *may_pass,
             Self::Amt { source, .. } => source.is_transient(),
+            Self::Redfish { source, .. } => source.is_transient(),
             Self::Webhook { source, .. } => source.is_transient(),
             Self::WrongPassword { .. }
             | Self::Privilege { .. }
@@ -256,6 +267,7 @@ impl Hint for Error {
     fn hint(&self) -> Option<&str> {
         match self {
             Self::Amt { source, .. } => source.hint(),
+            Self::Redfish { source, .. } => source.hint(),
             Self::Webhook { source, .. } => source.hint(),
             Self::Unanswered { source, .. } => source.hint(),
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),

@@ -16,16 +16,19 @@ mod hardware;
 mod intel_amt;
 pub mod ipmi;
 pub mod registry;
-mod webhook;
+mod services;
 
+pub use ::redfish::{Security as RedfishSecurity, Trust};
 pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};
 pub use amt::{Fingerprint, Security};
 pub use capabilities::{BootControl, Capabilities, Feature};
 pub use driver::{BootDevice, BootOverride, Driver, Pending, Power, PowerAction};
-pub use endpoint::{Address, CipherSuite, Credentials, Endpoint, PlugProtocol, Protocol};
+pub use endpoint::{
+    Address, CipherSuite, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions,
+};
 pub use ensure::{Step, decide, ensure};
 pub use error::Error;
 pub use hardware::{HardwareInventory, LogEntry, Sensor, SensorState};
 pub use intel_amt::IntelAmt;
-pub use webhook::check;
+pub use services::check;

@@ -9,7 +9,7 @@ use amt::Security;
 
 use crate::ipmi::Ipmi;
 use crate::ipmi::line::Line;
-use crate::webhook::{WebhookDriver, WebhookLine};
+use crate::services::{RedfishDriver, WebhookDriver, WebhookLine};
 use crate::{Driver, Endpoint, IntelAmt, Protocol};
 
 /// Maximum number of stored lines of one protocol. Above this number, unused lines are dropped,
@@ -21,6 +21,7 @@ type Lines<L> = HashMap<(String, u16), Arc<L>>;
 
 static IPMI_LINES: LazyLock<Mutex<Lines<Line>>> = LazyLock::new(Mutex::default);
 static WEBHOOK_LINES: LazyLock<Mutex<Lines<WebhookLine>>> = LazyLock::new(Mutex::default);
+static REDFISH_LINES: LazyLock<Mutex<Lines<redfish::Line>>> = LazyLock::new(Mutex::default);
 static AMT_LINES: LazyLock<Mutex<Lines<amt::Line>>> = LazyLock::new(Mutex::default);
 
 /// Returns the driver for the BMC. The driver sends no packet before its first request.
@@ -28,6 +29,10 @@ pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
     match endpoint.protocol {
         Protocol::Ipmi { .. } => Box::new(ipmi(endpoint)),
         Protocol::Amt(security) => Box::new(intel_amt(endpoint, security)),
+        Protocol::Redfish(ref options) => {
+            let options = options.clone();
+            Box::new(RedfishDriver::new(line(&REDFISH_LINES, &endpoint), endpoint, options))
+        }
         Protocol::Rpc(..) | Protocol::HomeAssistant { .. } | Protocol::Plug(_) => {
             Box::new(WebhookDriver::new(line(&WEBHOOK_LINES, &endpoint), endpoint))
         }

@@ -35,7 +35,7 @@ pub(crate) fn task_name(job: &str, at: usize) -> String {
 
 /// Returns true if the Task switches the power off and may already have done so.
 pub(crate) fn may_be_off(task: &Task) -> bool {
-    let takes_power = decide::plan(&task.spec.task).is_ok_and(Plan::takes_power);
+    let takes_power = decide::plan(&task.spec.task).is_ok_and(|plan| plan.takes_power());
     takes_power && decide::may_be_off(&task.status)
 }
 

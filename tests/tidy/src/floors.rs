@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 58] = [
+const PLACES: [Place; 60] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -47,9 +47,11 @@ const PLACES: [Place; 58] = [
     place("rbac", 2, &["stdx"]),
     place("backup", 2, &["stdx"]),
     place("http-digest", 1, &["stdx"]),
-    place("amt", 2, &["http-digest", "resolver", "stdx"]),
-    place("webhook", 2, &["http-digest", "resolver", "stdx"]),
-    place("bmc", 2, &["amt", "resolver", "stdx", "webhook"]),
+    place("tls-pin", 1, &["stdx"]),
+    place("amt", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
+    place("redfish", 2, &["resolver", "stdx", "tls-pin"]),
+    place("webhook", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
+    place("bmc", 2, &["amt", "redfish", "resolver", "stdx", "webhook"]),
     place("bmc-discovery", 2, &["stdx"]),
     place("dhcp", 2, &["stdx"]),
     place("netboot", 2, &["artifact-cache", "http-edge", "stdx"]),

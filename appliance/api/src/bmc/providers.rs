@@ -7,8 +7,7 @@ use super::Connection;
 /// Names of the protocols with a driver in `preferredOrder`, in lower case.
 const IPMI: &str = "ipmitool";
 const INTEL_AMT: &str = "intelamt";
-/// Keys of `providerOptions` for protocols without a driver, each with its name for display.
-const OTHERS: [(&str, &str); 1] = [("redfish", "Redfish")];
+const GOFISH: &str = "gofish";
 /// Protocols whose options exclude all other protocols.
 const EXCLUSIVE: [(&str, Provider); 3] =
     [(HOME_ASSISTANT, Provider::HomeAssistant), (RPC, Provider::Rpc), (PLUG, Provider::Plug)];
@@ -16,6 +15,8 @@ const EXCLUSIVE: [(&str, Provider); 3] =
 pub const HOME_ASSISTANT: &str = "homeassistant";
 /// Key of `providerOptions` for a webhook.
 pub const RPC: &str = "rpc";
+/// Key of `providerOptions` for Redfish.
+pub const REDFISH: &str = "redfish";
 /// Key of `providerOptions` for a smart plug, which upstream lacks.
 pub const PLUG: &str = "plug";
 /// Key of `providerOptions` with a list of driver names, in order of preference.
@@ -28,6 +29,8 @@ pub enum Provider {
     Ipmi,
     /// Intel AMT by WS-Management.
     IntelAmt,
+    /// Redfish service of the BMC.
+    Redfish,
     /// Webhook of the owner.
     Rpc,
     /// Switch of Home Assistant.
@@ -57,26 +60,23 @@ impl Connection {
         let preferred = order.iter().find_map(|name| match name.to_ascii_lowercase().as_str() {
             IPMI => Some(Provider::Ipmi),
             INTEL_AMT => Some(Provider::IntelAmt),
+            GOFISH | REDFISH => Some(Provider::Redfish),
             _ => None,
         });
         let ipmi = options.ipmitool.as_ref().map(|_| Provider::Ipmi);
-        let set = ipmi.or(options.intel_amt.as_ref().map(|_| Provider::IntelAmt));
+        let redfish = is_set(REDFISH).then_some(Provider::Redfish);
+        let set = ipmi.or(redfish).or(options.intel_amt.as_ref().map(|_| Provider::IntelAmt));
         if let Some(provider) = preferred.or(set) {
             return Ok(provider);
         }
-        let named = OTHERS.iter().filter(|(option, _)| is_set(option));
-        let mut ways: Vec<String> = named.map(|(_, name)| (*name).to_owned()).collect();
-        if ways.is_empty() {
-            ways.extend(order.iter().map(|name| (*name).to_owned()));
-        }
-        if ways.is_empty() {
+        if order.is_empty() {
             return Ok(Provider::Ipmi);
         }
         Err(format!(
             "this BMC needs the driver {}, which this version of the box does not have; \
              nothing was sent to the BMC. If the BMC also supports IPMI, add \
              connection.providerOptions.ipmitool; otherwise switch the machine by hand",
-            ways.join(", ")
+            order.join(", ")
         ))
     }
 
@@ -108,10 +108,12 @@ mod tests {
             (json!({ "intelAMT": {} }), Provider::IntelAmt),
             (json!({ "intelAMT": {}, "ipmitool": {} }), Provider::Ipmi),
             (
-                json!({ "intelAMT": {}, "ipmitool": {}, "preferredOrder": ["gofish", "IntelAMT"] }),
+                json!({ "intelAMT": {}, "ipmitool": {}, "preferredOrder": ["dell", "IntelAMT"] }),
                 Provider::IntelAmt,
             ),
-            (json!({ "intelAMT": {}, "redfish": {} }), Provider::IntelAmt),
+            (json!({ "intelAMT": {}, "redfish": {} }), Provider::Redfish),
+            (json!({ "redfish": {}, "ipmitool": {} }), Provider::Ipmi),
+            (json!({ "preferredOrder": ["dell", "gofish"] }), Provider::Redfish),
             (json!({ "preferredOrder": ["intelAMT"] }), Provider::IntelAmt),
             (json!({ "rpc": { "consumerURL": "http://x" }, "ipmitool": {} }), Provider::Rpc),
             (json!({ "rpc": {}, "homeassistant": {} }), Provider::HomeAssistant),
@@ -140,7 +142,7 @@ mod tests {
             assert_eq!(undriven(driven.clone()), None, "{driven}");
         }
         for (options, ways) in [
-            (json!({ "redfish": { "port": 443 } }), "Redfish,"),
+            (json!({ "preferredOrder": ["dell", "openbmc"] }), "dell, openbmc,"),
             (json!({ "preferredOrder": ["supermicro"] }), "supermicro,"),
         ] {
             let why = undriven(options.clone()).unwrap();

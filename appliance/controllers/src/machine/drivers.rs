@@ -2,6 +2,7 @@
 
 mod http;
 mod http_options;
+mod redfish;
 
 use std::sync::Arc;
 
@@ -66,6 +67,10 @@ pub(super) async fn login(
         Provider::Ipmi => ipmi(connection)?,
         Provider::IntelAmt => {
             intel_amt(connection, secrets.pin(&connection.auth_secret_ref).await?)?
+        }
+        Provider::Redfish => {
+            let pin = secrets.pin(&connection.auth_secret_ref).await?;
+            redfish::redfish(connection, pin)?
         }
         Provider::Rpc => http::rpc(connection, &secrets).await?,
         Provider::HomeAssistant => http::home_assistant(connection)?,

@@ -117,6 +117,14 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
                 (_, false) => format!("{action} acknowledged; power is on"),
             })
         }
+        Plan::Insert(url) => {
+            driver.insert_media(&url).await?;
+            Ok(format!("inserted the virtual CD {url}"))
+        }
+        Plan::Eject => {
+            driver.eject_media().await?;
+            Ok("the virtual CD is ejected".to_owned())
+        }
         // As upstream for Home Assistant. The firmware of such a machine must boot from the network
         // first, and the box ends that boot when nothing is to be installed.
         Plan::Boot(boot) if driver.capabilities().boot == BootControl::None => Ok(format!(

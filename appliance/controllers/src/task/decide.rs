@@ -20,7 +20,7 @@ pub const SENT: &str = "sent; not to be repeated";
 const OFF_SENT: &str = "power off sent";
 
 /// Action of a Task as the steps of a driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     /// Changes the power to this state and confirms it.
     Reach(Power),
@@ -32,16 +32,20 @@ pub enum Plan {
     Restart(bmc::PowerAction),
     /// Sets the boot device of the next boot or of every boot.
     Boot(BootOverride),
+    /// Inserts the CD image at this URL as virtual media.
+    Insert(String),
+    /// Ejects the virtual media.
+    Eject,
 }
 
 impl Plan {
     /// Returns true if a repetition of the action does harm (power cycle, reset).
-    pub fn needs_mark(self) -> bool {
+    pub fn needs_mark(&self) -> bool {
         matches!(self, Self::Restart(_))
     }
 
     /// Returns true if the action leaves the machine without power.
-    pub fn takes_power(self) -> bool {
+    pub fn takes_power(&self) -> bool {
         matches!(self, Self::Reach(Power::Off) | Self::ShutDown)
     }
 }
@@ -74,10 +78,20 @@ pub fn plan(action: &Action) -> Result<Plan, String> {
         let device = device(*first);
         return Ok(Plan::Boot(BootOverride { device, persistent: false, efi: boot.efi_boot }));
     }
-    if action.virtual_media_action.is_some() {
-        return Err("virtual media needs Redfish or AMT, and this machine is driven by IPMI".into());
+    match &action.virtual_media_action {
+        Some(media) => media_plan(media),
+        None => Err("the action is empty".into()),
     }
-    Err("the action is empty".into())
+}
+
+/// Returns the plan of `virtualMediaAction`. Without `mediaURL`, the media is ejected, as upstream.
+fn media_plan(media: &serde_json::Value) -> Result<Plan, String> {
+    let text = |name: &str| media.get(name).and_then(|it| it.as_str()).unwrap_or_default().trim();
+    match (text("kind"), text("mediaURL")) {
+        ("CD", "") => Ok(Plan::Eject),
+        ("CD", url) => Ok(Plan::Insert(url.to_owned())),
+        (kind, _) => Err(format!("expected CD in virtualMediaAction.kind, found {kind:?}")),
+    }
 }
 
 fn device(device: BootDevice) -> bmc::BootDevice {
@@ -149,8 +163,16 @@ mod tests {
             assert!(plan.needs_mark());
         }
         assert!(plan(&Action::default()).is_err());
-        let media = Action { virtual_media_action: Some(1.into()), ..Default::default() };
-        assert!(plan(&media).unwrap_err().contains("Redfish"));
+        let media = |media| Action { virtual_media_action: Some(media), ..Default::default() };
+        let url = "http://10.0.0.1/a.iso";
+        for (action, expected) in [
+            (serde_json::json!({ "kind": "CD", "mediaURL": url }), Plan::Insert(url.into())),
+            (serde_json::json!({ "kind": "CD", "mediaURL": "" }), Plan::Eject),
+            (serde_json::json!({ "kind": "CD" }), Plan::Eject),
+        ] {
+            assert_eq!(plan(&media(action)), Ok(expected));
+        }
+        assert!(plan(&media(1.into())).unwrap_err().contains("kind"));
     }
 
     #[test]

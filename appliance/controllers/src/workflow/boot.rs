@@ -43,9 +43,7 @@ fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, S
             let actions = workflow.spec.boot_options.custom.preparing_actions.clone();
             Ok(Some((format!("customboot-preparing-{name}"), actions)))
         }
-        Some(BootMode::Isoboot) => Err("boot mode isoboot needs virtual media, which IPMI does \
-            not support; use netboot"
-            .to_owned()),
+        Some(BootMode::Isoboot) => Ok(Some((format!("iso-mount-{name}"), isoboot(observed)?))),
     }
 }
 
@@ -81,17 +79,41 @@ pub fn is_post_job(workflow: &Workflow, job: &str) -> bool {
 
 /// Returns the actions of upstream's netboot Job: power off, network boot once, power on.
 pub fn netboot(observed: &Observed) -> Vec<Action> {
+    boot_once(observed, BootDevice::Pxe)
+}
+
+fn boot_once(observed: &Observed, device: BootDevice) -> Vec<Action> {
     let power = |action| Action { power_action: Some(action), ..Action::default() };
     let efi_boot = observed.hardware.as_ref().is_some_and(|hardware| hardware.spec.uefi());
-    let boot = OneTimeBootDevice { device: vec![BootDevice::Pxe], efi_boot };
+    let boot = OneTimeBootDevice { device: vec![device], efi_boot };
     let boot = Action { one_time_boot_device_action: Some(boot), ..Action::default() };
     vec![power(PowerAction::Off), boot, power(PowerAction::On)]
+}
+
+/// Returns the actions of upstream's isoboot Job: power off, empty and fill the virtual drive, boot
+/// from CD once, power on.
+///
+/// # Errors
+/// The Workflow has no URL of an ISO image, as a sentence.
+fn isoboot(observed: &Observed) -> Result<Vec<Action>, String> {
+    let url = observed.workflow.spec.boot_options.iso_url.trim();
+    if url.is_empty() {
+        return Err("boot mode isoboot needs bootOptions.isoURL".to_owned());
+    }
+    let media = |url: &str| {
+        let media = serde_json::json!({ "kind": "CD", "mediaURL": url });
+        Action { virtual_media_action: Some(media), ..Action::default() }
+    };
+    let mut actions = boot_once(observed, BootDevice::Cdrom);
+    actions.splice(1..1, [media(""), media(url)]);
+    Ok(actions)
 }
 
 /// Returns the names of all boot Jobs that this Workflow may have created.
 pub fn job_names(workflow: &Workflow) -> Vec<String> {
     let name = &workflow.metadata.name;
-    let mut names = vec![format!("netboot-{name}"), format!("customboot-preparing-{name}")];
+    let prefixes = ["netboot", "customboot-preparing", "iso-mount"];
+    let mut names = prefixes.map(|prefix| format!("{prefix}-{name}")).to_vec();
     names.extend(post_name(workflow));
     names.extend(workflow.status.boot_options.jobs.keys().cloned());
     names.extend(super::rescue::next_name(workflow));

@@ -195,6 +195,33 @@ async fn the_whole_walk() {
 }
 
 #[tokio::test]
+async fn a_machine_boots_from_an_iso_image_and_ejects_it_afterwards() {
+    let world = World::new(json!({ "bootMode": "isoboot", "isoURL": "http://10.0.0.1/a.iso" }));
+    world.settle().await;
+    let media = |url: &str| json!({ "virtualMediaAction": { "kind": "CD", "mediaURL": url } });
+    let job = world.memory.peek(JOB, "iso-mount-wf").unwrap();
+    assert_eq!(
+        job["spec"]["tasks"],
+        json!([
+            { "powerAction": "off" },
+            media(""),
+            media("http://10.0.0.1/a.iso"),
+            { "oneTimeBootDeviceAction": { "device": ["cdrom"], "efiBoot": true } },
+            { "powerAction": "on" },
+        ])
+    );
+    world.end_job("iso-mount-wf", "Completed").await;
+    world.settle().await;
+    world.set_status(|status| status["state"] = json!("POST")).await;
+    world.settle().await;
+    let job = world.memory.peek(JOB, "iso-eject-wf").unwrap();
+    assert_eq!(job["spec"]["tasks"], json!([media("")]));
+    let world = World::new(json!({ "bootMode": "isoboot" }));
+    world.settle().await;
+    assert_eq!(world.state(), "FAILED");
+}
+
+#[tokio::test]
 async fn a_template_may_come_later() {
     let world = World::new(json!({}));
     world.memory.delete(TEMPLATE, &ObjectKey::new("default", "install")).await.unwrap();

@@ -15,7 +15,7 @@ const MANIFESTS: [&str; 2] = [
 const WORDS: &str = "description";
 /// Field names of the box that upstream lacks: name of the kind, place in the first version of the
 /// definition, names. No other difference is allowed.
-const OF_THE_BOX: [(&str, &str, &[&str]); 15] = [
+const OF_THE_BOX: [(&str, &str, &[&str]); 17] = [
     (WORKFLOWS, "/schema/openAPIV3Schema/properties/spec/properties", &["paused", "retry"]),
     (
         WORKFLOWS,
@@ -65,12 +65,14 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 15] = [
         &["failureDomain", "instanceState"],
     ),
     ("machines.bmc.tinkerbell.org", CONNECTION, &["plug"]),
+    ("machines.bmc.tinkerbell.org", REDFISH, &["scheme"]),
     (
         "machines.bmc.tinkerbell.org",
         "/schema/openAPIV3Schema/properties/status/properties",
         &["capabilities"],
     ),
     ("tasks.bmc.tinkerbell.org", CONNECTION, &["plug"]),
+    ("tasks.bmc.tinkerbell.org", REDFISH, &["scheme"]),
     (TEMPLATES, "", &["additionalPrinterColumns", "subresources"]),
     (TEMPLATES, "/schema/openAPIV3Schema/properties", &["status"]),
     (
@@ -87,6 +89,8 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 15] = [
 const WORKFLOWS: &str = "workflows.tinkerbell.org";
 const CONNECTION: &str = "/schema/openAPIV3Schema/properties/spec/properties/connection/properties/\
                           providerOptions/properties";
+const REDFISH: &str = "/schema/openAPIV3Schema/properties/spec/properties/connection/properties/\
+                       providerOptions/properties/redfish/properties";
 const TEMPLATES: &str = "tinkerbellmachinetemplates.infrastructure.cluster.x-k8s.io";
 const MACHINE_FIELDS: &[&str] =
     &["failureDomain", "hardwareSelector", "osImage", "userDataSecret", "wipeOnRelease"];

@@ -23,7 +23,10 @@ fn tls(connection: &Connection) -> Tls {
 }
 
 /// Reads the options of a provider.
-fn options<T: DeserializeOwned>(connection: &Connection, name: &str) -> Result<T, String> {
+pub(super) fn options<T: DeserializeOwned>(
+    connection: &Connection,
+    name: &str,
+) -> Result<T, String> {
     let all = connection.provider_options.as_ref();
     let set = all.and_then(|all| all.rest.get(name)).cloned().unwrap_or_default();
     serde_json::from_value(set)

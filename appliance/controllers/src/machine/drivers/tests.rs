@@ -1,7 +1,10 @@
 use api::bmc::{Connection, MACHINE};
 use api::core::SECRET;
 use api::meta::ObjectKey;
-use bmc::{CipherSuite, Endpoint, Fingerprint, Protocol, Security, Tls};
+use bmc::{
+    CipherSuite, Endpoint, Fingerprint, Protocol, RedfishOptions, RedfishSecurity, Security, Tls,
+    Trust,
+};
 use objects::fake::Memory;
 use serde_json::{Value, json};
 
@@ -76,6 +79,31 @@ async fn a_fingerprint_in_the_secret_pins_the_certificate_and_needs_tls() {
 }
 
 #[tokio::test]
+async fn redfish_trusts_the_certificate_as_the_machine_says() {
+    let pin = Fingerprint([0x2a; 32]);
+    for (secret, insecure, security, expected) in [
+        ("bmc", false, RedfishSecurity::Tls(Trust::FirstUse), "10.0.0.9:443"),
+        ("bmc", true, RedfishSecurity::Tls(Trust::Any), "10.0.0.9:443"),
+        ("pinned", true, RedfishSecurity::Tls(Trust::Pinned(pin)), "10.0.0.9:443"),
+    ] {
+        let fields = json!({
+            "port": 623, "authSecretRef": { "name": secret }, "insecureTLS": insecure,
+            "providerOptions": { "redfish": { "systemName": "node-2", "useBasicAuth": true } },
+        });
+        let found = endpoint(fields).await.unwrap();
+        assert_eq!(found.address.to_string(), expected);
+        let system = "node-2".to_owned();
+        let options = RedfishOptions { system, is_basic: true, security };
+        assert_eq!(found.protocol, Protocol::Redfish(options));
+    }
+    let plain = json!({ "redfish": { "scheme": "http", "port": 8000 } });
+    let found = with(plain.clone()).await.unwrap();
+    assert_eq!(found.address.to_string(), "10.0.0.9:8000");
+    let pinned = json!({ "authSecretRef": { "name": "pinned" }, "providerOptions": plain });
+    assert!(endpoint(pinned).await.unwrap_err().contains("needs scheme https"));
+}
+
+#[tokio::test]
 async fn a_webhook_has_the_defaults_of_rufio_and_its_own_secrets() {
     let connection = json!({
         "authSecretRef": {}, "insecureTLS": true,
@@ -121,7 +149,9 @@ async fn a_mistake_in_the_options_is_named() {
     for (options, word) in [
         (json!({ "ipmitool": { "cipherSuite": "99" } }), "cipher suite"),
         (json!({ "intelAMT": { "hostScheme": "ftp" } }), "hostScheme"),
-        (json!({ "redfish": {} }), "Redfish"),
+        (json!({ "redfish": { "scheme": "ftp" } }), "scheme"),
+        (json!({ "redfish": { "port": "x" } }), "redfish"),
+        (json!({ "preferredOrder": ["dell"] }), "needs the driver dell"),
         (json!({ "rpc": { "consumerURL": "power" } }), "consumerURL"),
         (
             json!({ "rpc": { "consumerURL": "http://a", "hmac": { "secrets": { "md5": [] } } } }),

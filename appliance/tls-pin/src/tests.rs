@@ -9,8 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::{Fingerprint, start};
-use crate::Error;
+use super::{Error, Fingerprint, start};
 
 /// Self-signed certificate of X.509 version 1, and its key of P-256, made for this test.
 const VERSION_1: &str = "\

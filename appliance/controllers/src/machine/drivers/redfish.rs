@@ -1,0 +1,57 @@
+//! Connection settings of Redfish.
+
+use api::bmc::{Connection, REDFISH};
+use bmc::{Address, Fingerprint, Protocol, RedfishOptions, RedfishSecurity, Trust};
+use serde::Deserialize;
+
+use super::{FINGERPRINT, first_port, http};
+
+/// Options of Redfish, as upstream's `redfish` with the additional field `scheme`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Options {
+    /// TCP port; 0 for that of the scheme.
+    port: u16,
+    /// `https` (default), or `http` without TLS.
+    scheme: String,
+    /// Identifier or name of the system; empty for the only or first one.
+    system_name: String,
+    /// True to log in by HTTP Basic instead of a session.
+    use_basic_auth: bool,
+}
+
+pub fn redfish(
+    connection: &Connection,
+    pin: Option<Fingerprint>,
+) -> Result<(Address, Protocol), String> {
+    let options: Options = http::options(connection, REDFISH)?;
+    // Plain HTTP needs the explicit word of the Machine.
+    let (security, standard) = match (options.scheme.as_str(), pin) {
+        ("http", Some(_)) => {
+            return Err(format!(
+                "the Secret has {FINGERPRINT}, which needs scheme https in \
+                 connection.providerOptions.redfish"
+            ));
+        }
+        ("http", None) => (RedfishSecurity::Plain, RedfishSecurity::PLAIN_PORT),
+        ("https" | "", pin) => {
+            let trust = match pin {
+                Some(pin) => Trust::Pinned(pin),
+                None if connection.insecure_tls => Trust::Any,
+                None => Trust::FirstUse,
+            };
+            (RedfishSecurity::Tls(trust), RedfishSecurity::TLS_PORT)
+        }
+        (other, _) => {
+            return Err(format!(
+                "expected http or https in connection.providerOptions.redfish.scheme, found \
+                 {other:?}"
+            ));
+        }
+    };
+    // The port of the connection is the one of IPMI.
+    let port = first_port([options.port, 0], standard);
+    let address = Address { host: connection.host.clone(), port };
+    let (system, is_basic) = (options.system_name, options.use_basic_auth);
+    Ok((address, Protocol::Redfish(RedfishOptions { system, is_basic, security })))
+}

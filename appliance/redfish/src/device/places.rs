@@ -1,0 +1,103 @@
+//! Search for the resources of one machine. No identifier is known in advance.
+
+use super::{INDICATOR, LOCATION};
+use crate::boot;
+use crate::line::{Places, Turn};
+use crate::power;
+use crate::{Document, Error, Learned, Quirks};
+
+/// Maximum systems of one service that are read in the search for a name.
+const SYSTEMS_MAX: usize = 32;
+
+/// Finds the system, its BMC and its chassis, and what the service offers.
+pub async fn discover(turn: &mut Turn<'_>, name: &str) -> Result<(Document, Learned), Error> {
+    let root = turn.root().await?;
+    let missing = |path: &str, what| Error::Missing { path: path.to_owned(), what };
+    let systems = root.link("/Systems").ok_or_else(|| missing(&root.path, "Systems"))?;
+    let collection = turn.get(&systems).await?;
+    let members = collection.links("/Members");
+    if members.is_empty() {
+        return Err(missing(&collection.path, "Members"));
+    }
+    let system = match name {
+        "" => first(turn, members).await?,
+        name => named(turn, members, name).await?,
+    };
+    let manager = system.links("/Links/ManagedBy").into_iter().next();
+    let manager = match manager {
+        None => first_member(turn, root.link("/Managers")).await?,
+        manager => manager,
+    };
+    let chassis = system.links("/Links/Chassis").into_iter().next();
+    let chassis = match chassis {
+        None => first_member(turn, root.link("/Chassis")).await?,
+        chassis => chassis,
+    };
+    turn.state.quirks = Quirks::of(&root, Some(&system));
+    let bmc = turn.find(manager.clone()).await?;
+    let has = |pointer: &str| {
+        system.link(pointer).is_some() || bmc.as_ref().is_some_and(|it| it.link(pointer).is_some())
+    };
+    let learned = Learned {
+        reset_types: reset_types(turn, &system).await?,
+        boot_always: boot::has_continuous(&system),
+        http_boot: boot::has_http(&system),
+        media: has("/VirtualMedia"),
+        identify: system.flag(LOCATION).is_some() || system.text(INDICATOR).is_some(),
+        sensors: chassis.is_some(),
+        events: has("/LogServices"),
+    };
+    turn.state.remember(name, Places { system: system.path.clone(), manager, chassis });
+    Ok((system, learned))
+}
+
+async fn first_member(
+    turn: &mut Turn<'_>,
+    collection: Option<String>,
+) -> Result<Option<String>, Error> {
+    let found = turn.find(collection).await?;
+    Ok(found.and_then(|it| it.links("/Members").into_iter().next()))
+}
+
+/// Returns the first physical system, else the first one: some services list their accelerators
+/// as systems.
+async fn first(turn: &mut Turn<'_>, members: Vec<String>) -> Result<Document, Error> {
+    let mut other = None;
+    for path in members.iter().take(SYSTEMS_MAX) {
+        let system = turn.get(path).await?;
+        match system.text("/SystemType") {
+            Some("Physical") => return Ok(system),
+            _ if members.len() == 1 => return Ok(system),
+            _ => other = other.or(Some(system)),
+        }
+    }
+    other.ok_or(Error::Missing { path: String::new(), what: "Members" })
+}
+
+/// Returns the system with this identifier or name.
+async fn named(turn: &mut Turn<'_>, members: Vec<String>, name: &str) -> Result<Document, Error> {
+    let by_path = members.iter().find(|path| crate::document::last_segment(path) == name);
+    if let Some(path) = by_path {
+        return turn.get(path).await;
+    }
+    let mut found = Vec::new();
+    for path in members.iter().take(SYSTEMS_MAX) {
+        let system = turn.get(path).await?;
+        let names = ["/Id", "/Name", "/HostName"].map(|pointer| system.text(pointer));
+        if names.contains(&Some(name)) {
+            return Ok(system);
+        }
+        found.push(system.text("/Id").unwrap_or(system.name()).to_owned());
+    }
+    Err(Error::NoSystem { wanted: name.to_owned(), found: found.join(", ") })
+}
+
+/// Returns the values of `ResetType` that the system offers; empty if it does not state them.
+pub async fn reset_types(turn: &mut Turn<'_>, system: &Document) -> Result<Vec<String>, Error> {
+    let types = power::types(system);
+    if !types.is_empty() {
+        return Ok(types);
+    }
+    let info = turn.find(power::action_info(system)).await?;
+    Ok(info.as_ref().map(power::types_of_info).unwrap_or_default())
+}
