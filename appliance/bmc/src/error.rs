@@ -61,6 +61,29 @@ pub enum Error {
         /// User name that was rejected.
         username: String,
     },
+    /// The BMC rejected the same login before, so the box did not send the login again.
+    #[error(
+        "{answer}; the box does not repeat this login before {next}, because the BMC may lock the \
+         account: correct the Secret"
+    )]
+    LoginHeld {
+        /// Address of the BMC.
+        address: Address,
+        /// Answer of the BMC to the login, as a sentence.
+        answer: String,
+        /// Time of the next attempt, in UTC.
+        next: String,
+    },
+    /// The BMC did not respond to several requests, so the box did not send this request.
+    #[error("{answer}; after {failures} failed requests the box contacts the BMC less often")]
+    Paused {
+        /// Address of the BMC.
+        address: Address,
+        /// Last error, as a sentence.
+        answer: String,
+        /// Number of failed requests in a row.
+        failures: u32,
+    },
     /// The user is valid, but lacks the operator privilege, which power commands need.
     #[error("BMC {address} does not give user {username:?} operator privilege: {status}")]
     Privilege {
@@ -223,7 +246,8 @@ impl Error {
             Self::Amt { source, .. } => source.refuses_login(),
             Self::Redfish { source, .. } => source.refuses_login(),
             Self::Webhook { source, .. } => source.refuses_login(),
-            error => matches!(error, Self::WrongPassword { .. } | Self::Privilege { .. }),
+            Self::WrongPassword { .. } | Self::Privilege { .. } | Self::LoginHeld { .. } => true,
+            _ => false,
         }
     }
 
@@ -243,6 +267,7 @@ impl Error {
             | Self::NoAnswer { .. }
             | Self::Timeout { .. }
             | Self::Hostile { .. }
+            | Self::Paused { .. }
             | Self::NotConfirmed { .. } => true,
             Self::SessionRefused { status, .. } => status.is_transient(),
             Self::CommandRefused { code, .. } => code.is_transient(),
@@ -252,6 +277,7 @@ impl Error {
             Self::Webhook { source, .. } => source.is_transient(),
             Self::WrongPassword { .. }
             | Self::Privilege { .. }
+            | Self::LoginHeld { .. }
             | Self::SuiteRefused { .. }
             | Self::Credentials { .. }
             | Self::UnknownSuite { .. }

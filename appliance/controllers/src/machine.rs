@@ -1,19 +1,24 @@
 //! Controller for Machines of `bmc.tinkerbell.org`: reads the power state of each BMC at intervals.
 
 mod drivers;
-mod refusals;
+mod jitter;
+mod polling;
+mod queue;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::bmc::{MACHINE, Machine, MachineCondition, MachineStatus};
 use api::meta::ObjectKey;
-use bmc::{Endpoint, Power};
+use bmc::{Driver, Power};
 use jiff::Timestamp;
 use stdx::Clock;
 
 pub use drivers::{BmcDrivers, Drivers, connect};
-pub use refusals::Refusals;
+pub use polling::Polls;
+pub use queue::QueuedDrivers;
+
+use polling::Outcome;
 
 use crate::runtime::{BMCS_AT_ONCE_MAX, Reconciled, Reconciler, Requeue};
 use objects::{Objects, fetch, write_status};
@@ -26,10 +31,10 @@ pub struct MachineReconciler {
     pub drivers: Arc<dyn Drivers>,
     /// Clock for the time in the condition.
     pub clock: Arc<dyn Clock>,
-    /// Interval between two reads of a BMC's power state.
+    /// Interval between two reads of the power state of a BMC that responds.
     pub poll: Duration,
-    /// Recent refused logins, by Machine.
-    pub refusals: Refusals,
+    /// Waits between the readings of each Machine.
+    pub polls: Polls,
 }
 
 impl Reconciler for MachineReconciler {
@@ -45,18 +50,17 @@ impl Reconciler for MachineReconciler {
         Box::pin(async move {
             let objects = self.objects.as_ref();
             let found: Result<Machine, _> = fetch(objects, MACHINE, key).await;
-            let machine = found.inspect_err(|_| self.refusals.forget(key))?;
-            let reading = match drivers::login(objects, &machine.spec.connection, key).await {
-                Ok(login) if self.refusals.holds(key, &login, self.clock.steady()) => {
-                    return Ok(Requeue::After(self.poll));
-                }
-                Ok(login) => self.ask(key, login).await,
+            let machine = found.inspect_err(|_| self.polls.forget(key))?;
+            let connection = &machine.spec.connection;
+            let reading = match connect(objects, self.drivers.as_ref(), connection, key).await {
+                Ok(driver) => read(driver.as_ref()).await,
                 Err(why) => Reading { power: Err(why), capabilities: Vec::new() },
             };
+            let outcome = outcome(&machine.status, &reading);
             if let Some(status) = decide(&machine.status, reading, self.clock.now()) {
                 write_status(objects, MACHINE, &machine.metadata, &status).await?;
             }
-            Ok(Requeue::After(self.poll))
+            Ok(Requeue::After(self.polls.next(key, outcome, self.poll)))
         })
     }
 }
@@ -69,20 +73,19 @@ struct Reading {
     capabilities: Vec<String>,
 }
 
-impl MachineReconciler {
-    /// Reads the power state, and records if the BMC refuses the login.
-    async fn ask(&self, key: &ObjectKey, login: Endpoint) -> Reading {
-        let driver = self.drivers.open(login.clone());
-        let power = driver.power().await;
-        match &power {
-            Err(error) if error.refuses_login() => {
-                self.refusals.refused(key, login, self.clock.steady());
-            }
-            Ok(_) => self.refusals.forget(key),
-            Err(_) => {}
-        }
-        let capabilities = driver.capabilities().names().into_iter().map(str::to_owned).collect();
-        Reading { power: power.map_err(|error| error.sentence()), capabilities }
+/// Reads the power state and the capabilities.
+async fn read(driver: &dyn Driver) -> Reading {
+    let power = driver.power().await.map_err(|error| error.sentence());
+    let capabilities = driver.capabilities().names().into_iter().map(str::to_owned).collect();
+    Reading { power, capabilities }
+}
+
+/// Compares a reading with the status before it.
+fn outcome(before: &MachineStatus, reading: &Reading) -> Outcome {
+    match &reading.power {
+        Err(_) => Outcome::Unreachable,
+        Ok(power) if before.power_state.as_deref() == Some(&power.to_string()) => Outcome::Same,
+        Ok(_) => Outcome::Changed,
     }
 }
 
@@ -114,29 +117,4 @@ fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<Ma
 }
 
 #[cfg(test)]
-mod tests {
-    use api::bmc::MachineStatus;
-    use bmc::Power;
-    use jiff::Timestamp;
-
-    use super::{Reading, decide};
-
-    fn reading(power: Result<Power, &str>) -> Reading {
-        Reading { power: power.map_err(str::to_owned), capabilities: vec!["on".to_owned()] }
-    }
-
-    #[test]
-    fn writes_only_news() {
-        let now = Timestamp::UNIX_EPOCH;
-        let on = decide(&MachineStatus::default(), reading(Ok(Power::On)), now).unwrap();
-        assert_eq!((on.power_state.as_deref(), on.capabilities.len()), (Some("on"), 1));
-        assert_eq!(decide(&on, reading(Ok(Power::On)), now), None);
-        let lost = decide(&on, reading(Err("no answer")), now).unwrap();
-        assert_eq!(lost.power_state.as_deref(), Some("unknown"));
-        assert_eq!(lost.conditions[0].status, "False");
-        assert_eq!(decide(&lost, reading(Err("no answer")), now), None);
-        assert!(decide(&lost, reading(Ok(Power::Off)), now).is_some());
-        let other = Reading { capabilities: Vec::new(), ..reading(Ok(Power::On)) };
-        assert!(decide(&on, other, now).is_some());
-    }
-}
+mod tests;

@@ -309,7 +309,8 @@ impl ObjectWatcher {
         }
     }
 
-    /// Records a completed power action in the history of the machine.
+    /// Records a completed power action in the history of the machine, and has the power state read
+    /// at once.
     async fn record_task(&self, object: Value) {
         let Ok(task) = read::<Task>(object) else { return };
         if !task.status.is("Completed") {
@@ -327,6 +328,7 @@ impl ObjectWatcher {
             other => other,
         };
         let machine = ObjectKey::new(namespace, &machine_ref.name);
+        self.controller_signals.machine.signal(machine.clone());
         if let Some(hardware) = self.index.by_machine(&machine) {
             self.observers.record_event(&hardware, &boot_event);
         }

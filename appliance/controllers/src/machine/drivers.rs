@@ -51,7 +51,7 @@ pub async fn connect(
 /// # Errors
 /// The connection has no driver, its Secret or a key of the Secret is missing, or an option is
 /// invalid.
-pub(super) async fn login(
+async fn login(
     objects: &dyn Objects,
     connection: &Connection,
     owner: &ObjectKey,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bmc::{JOB, TASK};
+use api::bmc::{JOB, MACHINE, TASK};
 use api::core::SECRET;
 use api::meta::ObjectKey;
 use bmc::fake::{Call, Failure, Fake, Mode};
@@ -12,7 +12,7 @@ use stdx::TestClock;
 
 use super::{ShownErrors, TaskReconciler};
 use crate::ages::Ages;
-use crate::machine::Drivers;
+use crate::machine::{Drivers, MachineReconciler, Polls, QueuedDrivers};
 use crate::runtime::{Reconciler, Requeue};
 use objects::Objects as _;
 use objects::fake::Memory;
@@ -28,6 +28,7 @@ impl Drivers for One {
 struct World {
     memory: Arc<Memory>,
     fake: Fake,
+    drivers: Arc<QueuedDrivers>,
     clock: TestClock,
     key: ObjectKey,
 }
@@ -53,14 +54,16 @@ impl World {
             }),
         );
         let clock = TestClock::at(Timestamp::UNIX_EPOCH);
-        Self { memory, fake: Fake::new(power), clock, key }
+        let fake = Fake::new(power);
+        let drivers = QueuedDrivers::new(Arc::new(One(fake.clone())), Arc::new(clock.clone()));
+        Self { memory, fake, drivers: Arc::new(drivers), clock, key }
     }
 
     /// Runs a new reconciler each time, as after a restart.
     async fn once(&self) -> Requeue {
         let reconciler = TaskReconciler {
             objects: self.memory.clone(),
-            drivers: Arc::new(One(self.fake.clone())),
+            drivers: self.drivers.clone(),
             clock: Arc::new(self.clock.clone()),
             ages: Ages::default(),
             shown: ShownErrors::default(),
@@ -269,4 +272,49 @@ async fn a_wrong_password_fails_at_once() {
     world.once().await;
     assert_eq!(world.conditions(), ["Failed"]);
     assert!(world.fake.actions().is_empty());
+}
+
+/// A Task and the Machine of the same BMC, with a wrong password: one login, until the Secret
+/// changes.
+#[tokio::test(start_paused = true)]
+async fn a_refused_login_is_not_repeated_until_the_secret_changes() {
+    let world = World::new(json!({ "powerAction": "off" }), Power::On);
+    world.fake.set_mode(Mode::Failing(Failure::WrongPassword));
+    world.once().await;
+    world.once().await;
+    assert!(world.message().contains("does not repeat this login before 1970-01-01T00:05:00Z"));
+    let failed = world.memory.peek(TASK, "t").unwrap();
+
+    let connection = failed["spec"]["connection"].clone();
+    let metadata = json!({ "name": "m", "namespace": "default" });
+    let spec = json!({ "connection": connection });
+    let key = world.memory.put(MACHINE, json!({ "metadata": metadata, "spec": spec }));
+    let machines = MachineReconciler {
+        objects: world.memory.clone(),
+        drivers: world.drivers.clone(),
+        clock: Arc::new(world.clock.clone()),
+        poll: Duration::from_secs(30),
+        polls: Polls::default(),
+    };
+    let condition = || world.memory.peek(MACHINE, "m").unwrap()["status"]["conditions"][0].clone();
+    machines.reconcile(&key).await.unwrap();
+    assert_eq!(condition()["status"], "False");
+    assert_eq!(condition()["message"], world.message(), "the Machine has the same reason");
+
+    let mut again = failed;
+    again["status"] = json!({});
+    world.memory.put(TASK, again);
+    world.once().await;
+    world.once().await;
+    assert_eq!(world.conditions(), ["Failed"]);
+    assert_eq!(world.fake.calls(), [Call::Power], "one login for three attempts");
+
+    world.fake.set_mode(Mode::Honest);
+    let secret = json!({
+        "metadata": { "name": "bmc", "namespace": "default" },
+        "data": { "username": "YWRtaW4=", "password": "bmV3" },
+    });
+    world.memory.put(SECRET, secret);
+    machines.reconcile(&key).await.unwrap();
+    assert_eq!(condition()["status"], "True");
 }

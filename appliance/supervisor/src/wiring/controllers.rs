@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::controllers::BmcDrivers;
 use ::controllers::ages::Ages;
 use ::controllers::job::JobReconciler;
-use ::controllers::machine::{MachineReconciler, Refusals};
+use ::controllers::machine::{MachineReconciler, Polls, QueuedDrivers};
 use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::{ShownErrors, TaskReconciler};
 use ::controllers::workflow::{Timeouts, WorkflowReconciler};
@@ -40,7 +40,7 @@ impl Wiring {
     /// boots before that would be treated as a machine without a workflow.
     pub(super) async fn controllers(&mut self, state: &Path) -> anyhow::Result<()> {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
-        let drivers = Arc::new(BmcDrivers);
+        let drivers = Arc::new(QueuedDrivers::new(Arc::new(BmcDrivers), Arc::clone(&clock)));
         let timeouts = Timeouts {
             agent: Duration::from_secs(self.config.agents.silence_secs.into()),
             boot: Duration::from_secs(self.config.agents.boot_secs.into()),
@@ -67,8 +67,8 @@ impl Wiring {
             ages: Ages::default(),
             shown: ShownErrors::default(),
         };
-        let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
-        let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
+        let (poll, polls) = (self.config.bmc.poll(), Polls::default());
+        let machine = MachineReconciler { objects, drivers, clock, poll, polls };
         let (cluster_api, own) = self.cluster_api(state).await?;
         let controller_signals = ControllerSignals {
             cluster_api: own,

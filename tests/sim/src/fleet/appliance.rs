@@ -9,7 +9,7 @@ use config::Config;
 use controllers::ages::Ages;
 use controllers::enrollment::{Enrollment, ReportInbox};
 use controllers::job::JobReconciler;
-use controllers::machine::{MachineReconciler, Refusals};
+use controllers::machine::{MachineReconciler, Polls, QueuedDrivers};
 use controllers::runtime::{Controller, Reconciler, Signals};
 use controllers::task::{ShownErrors, TaskReconciler};
 use controllers::workflow::{Timeouts, WorkflowReconciler};
@@ -164,6 +164,7 @@ impl Appliance {
     fn controllers(&mut self, world: &World, service: &Arc<Service>) -> ControllerSignals {
         let drivers = Arc::new(Controllers(Weak::clone(&self.world)));
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
+        let drivers = Arc::new(QueuedDrivers::new(drivers, Arc::clone(&clock)));
         let agents = &self.config.agents;
         let timeouts = Timeouts {
             agent: Duration::from_secs(agents.silence_secs.into()),
@@ -194,8 +195,8 @@ impl Appliance {
             ages: Ages::default(),
             shown: ShownErrors::default(),
         };
-        let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
-        let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
+        let (poll, polls) = (self.config.bmc.poll(), Polls::default());
+        let machine = MachineReconciler { objects, drivers, clock, poll, polls };
         ControllerSignals {
             workflow: self.controller(workflow),
             job: self.controller(job),
