@@ -3,19 +3,27 @@
 
 #![no_main]
 
+use std::time::Duration;
+
 use bmc::ipmi::command::{
     ChassisControl, ChassisStatus, CloseSession, GetBootFlags, GetCipherSuites, GetDeviceId,
     SetPrivilege, suite_numbers,
 };
+use bmc::ipmi::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
+use bmc::ipmi::command::sdr::{GetSdr, GetSdrInfo, ReserveSdr, SdrHeader, SensorRecord};
+use bmc::ipmi::command::sel::{GetSelEntry, GetSelInfo, ReserveSel};
+use bmc::ipmi::command::sensor::{GetReadingFactors, GetSensorReading};
 use bmc::ipmi::crypto::{SessionKeys, hmac};
 use bmc::ipmi::handshake::{Handshake, Login, Progress, Seed};
 use bmc::ipmi::message::{Command, request, response};
 use bmc::ipmi::packet::{Packet, PayloadType, plain, sealed};
 use bmc::ipmi::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, open_request};
 use bmc::ipmi::session::Session;
+use bmc::ipmi::session::sol::{INPUT_LIMIT, Sol, Transmission};
 use bmc::{CipherSuite, Credentials, PowerAction};
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
+use tokio::time::Instant;
 use zeroize::Zeroizing;
 
 const TAG: u8 = 7;
@@ -78,6 +86,51 @@ fn replies(data: &[u8]) {
         let _ = flags.in_force();
     }
     assert!(suite_numbers(data).len() <= data.len());
+    records(data);
+    let _ = ActivateSol.reply(data);
+    let _ = GetSolActivation.reply(data);
+    let _ = DeactivateSol.reply(data);
+}
+
+/// Parses the data of a reply as a record of the event log or of the sensor repository.
+fn records(data: &[u8]) {
+    let _ = (GetSelInfo.reply(data), ReserveSel.reply(data));
+    if let Ok((next, record)) = GetSelEntry::first(0).reply(data) {
+        assert_ne!(next, Some(record.id), "a record is its own successor");
+        assert!(!record.content.to_string().contains('\n'), "an event is one line");
+    }
+    let _ = (GetSdrInfo.reply(data), ReserveSdr.reply(data));
+    let _ = GetSdr::header(0, None).reply(data);
+    let _ = SdrHeader::parse(data).map(SdrHeader::is_sensor);
+    let (kind, body) = data.split_first().unwrap_or((&0, &[]));
+    let conversion = SensorRecord::parse(*kind, body).ok().and_then(|record| {
+        assert!(!record.name.contains(char::is_control), "a name is text");
+        record.conversion
+    });
+    let _ = GetReadingFactors { number: 0, raw: 0 }.reply(data);
+    if let Ok(reading) = (GetSensorReading { number: 0 }).reply(data) {
+        let _ = reading.threshold_state();
+        let value = conversion.zip(reading.raw).and_then(|(it, raw)| it.value(raw));
+        assert!(value.is_none_or(f64::is_finite));
+    }
+}
+
+/// Serial-over-LAN with a BMC that sends any payloads, with any acknowledgments.
+fn sol(input: &mut Input<'_>) {
+    let mut now = Instant::now();
+    let mut sol = Sol::new(u16::from(input.byte()));
+    while !input.is_empty() {
+        sol.type_in(input.chunk());
+        now += Duration::from_millis(input.byte().into());
+        while let Transmission::Send(payload) = sol.transmit(now) {
+            assert!(payload.len() <= 204, "a payload is too long");
+        }
+        let payload = input.chunk();
+        if let Ok(received) = sol.receive(payload, now) {
+            assert!(received.characters.len() <= payload.len());
+        }
+        assert!(sol.room() <= INPUT_LIMIT);
+    }
 }
 
 fn datagram(bytes: &[u8], suite: CipherSuite, keys: &SessionKeys) {
@@ -102,7 +155,7 @@ fn inside(session: &mut Session, keys: &SessionKeys, input: &mut Input<'_>) {
     while !input.is_empty() {
         let sequence = u32::from(input.number());
         let message = input.chunk();
-        let datagram = sealed(keys, CONSOLE_ID, sequence, [3; 16], message);
+        let datagram = sealed(keys, (CONSOLE_ID, sequence), [3; 16], PayloadType::Message, message);
         let first = session.receive(&outstanding, &datagram);
         let again = session.receive(&outstanding, &datagram);
         assert!(again.is_err(), "one packet was taken twice");
@@ -117,8 +170,11 @@ fuzz_target!(|bytes: &[u8]| {
     let suite = if input.byte() % 2 == 0 { CipherSuite::Three } else { CipherSuite::Seventeen };
     let (answers, keys) = honest(suite);
     let mut handshake = handshake(suite);
-    // Number of correct answers before the bytes of the input.
-    let steps = usize::from(input.byte() % 4);
+    // Number of correct answers before the bytes of the input; 4 is a session with a console.
+    let steps = usize::from(input.byte() % 5);
+    if steps == 4 {
+        return sol(&mut input);
+    }
     for answer in &answers[..steps] {
         match handshake.receive(answer) {
             Ok(Progress::Next) => {}

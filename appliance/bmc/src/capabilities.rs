@@ -1,4 +1,4 @@
-//! What a driver can do with its BMC.
+//! Capabilities of a driver: power actions, boot devices and further features.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum Feature {
     HttpBoot,
     /// CD image that the BMC shows to the machine.
     VirtualMedia,
-    /// Identification LED.
+    /// LED that identifies the machine in its rack.
     Identify,
     /// Temperatures, fans, voltages and power.
     Sensors,
@@ -30,7 +30,7 @@ pub enum Feature {
     Events,
     /// Inventory of the machine without its operating system.
     Inventory,
-    /// Serial console.
+    /// Serial console as a stream of bytes, over the network.
     Console,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Feature {
     }
 }
 
-/// What a driver can do with its BMC.
+/// Capabilities of a driver, as the status of a Machine lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// Power actions that the driver can request.

@@ -142,7 +142,7 @@ pub trait Driver: Send + Sync {
         lacking(self.name(), Feature::Identify)
     }
 
-    /// Reads all sensors.
+    /// Reads the values and states of all sensors.
     fn sensors(&self) -> Pending<'_, Vec<Sensor>> {
         lacking(self.name(), Feature::Sensors)
     }

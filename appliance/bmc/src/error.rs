@@ -175,6 +175,18 @@ pub enum Error {
         /// Feature that was requested.
         feature: Feature,
     },
+    /// Another client uses the serial console, of which a BMC has one session.
+    #[error("the serial console of BMC {address} is in use by another client")]
+    ConsoleBusy {
+        /// Address of the BMC.
+        address: Address,
+    },
+    /// Serial-over-LAN is switched off in the BMC.
+    #[error("serial-over-LAN is switched off in BMC {address}")]
+    ConsoleDisabled {
+        /// Address of the BMC.
+        address: Address,
+    },
     /// Intel AMT, or the connection to the management engine, failed.
     #[error("Intel AMT of {address}")]
     Amt {
@@ -268,6 +280,7 @@ impl Error {
             | Self::Timeout { .. }
             | Self::Hostile { .. }
             | Self::Paused { .. }
+            | Self::ConsoleBusy { .. }
             | Self::NotConfirmed { .. } => true,
             Self::SessionRefused { status, .. } => status.is_transient(),
             Self::CommandRefused { code, .. } => code.is_transient(),
@@ -283,6 +296,7 @@ impl Error {
             | Self::UnknownSuite { .. }
             | Self::Unanswered { .. }
             | Self::BootDevice { .. }
+            | Self::ConsoleDisabled { .. }
             | Self::FeatureMissing { .. }
             | Self::Unsupported { .. } => false,
         }
@@ -296,6 +310,9 @@ impl Hint for Error {
             Self::Redfish { source, .. } => source.hint(),
             Self::Webhook { source, .. } => source.hint(),
             Self::Unanswered { source, .. } => source.hint(),
+            Self::ConsoleDisabled { .. } => {
+                Some("enable serial-over-LAN for this user in the setup of the BMC")
+            }
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
             _ => None,
         }

@@ -3,7 +3,7 @@
 //! Suites.
 
 use std::fs;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -21,8 +21,35 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 const COMMANDS: &str = "mc_setbmc 0x20
 mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
 sel_enable 0x20 1000 0x0a
+sel_add 0x20 0x02 0 0 0 0 0x20 0 0x04 0x01 0x30 0x01 0x59 0x5a 0x50
+sel_add 0x20 0x02 0 0 0 0 0x20 0 0x04 0x23 0x31 0x6f 0x01 0xff 0xff
+sel_add 0x20 0x02 0 0 0 0 0x20 0 0x04 0x08 0x32 0xef 0x03 0xff 0xff
+sel_add 0x20 0x02 0 0 0 0 0x20 0 0x04 0x0c 0x33 0x6f 0x01 0xff 0xff
+sensor_add 0x20 0 0x30 0x01 0x01
+sensor_set_threshold 0x20 0 0x30 settable 111111 0x60 0x5a 0x50 0x01 0x03 0x05
+sensor_set_event_support 0x20 0 0x30 enable scanning per-state ALL ALL ALL ALL
+sensor_set_value 0x20 0 0x30 0x52 0
+sensor_add 0x20 0 0x31 0x04 0x01
+sensor_set_event_support 0x20 0 0x31 enable scanning per-state ALL ALL ALL ALL
+sensor_set_value 0x20 0 0x31 0x2d 0
+sensor_add 0x20 0 0x32 0x02 0x01
+main_sdr_add 0x20 1 0 0x51 1 0x33 KEY 0x30 ENTITY 1 1 MASKS 0 0x01 0 0 0x01 0 0 0 0 0 LIMITS \
+    0xc8 0x43 0x50 0x55 0x5f 0x54 0x65 0x6d 0x70
+main_sdr_add 0x20 2 0 0x51 1 0x2f KEY 0x31 ENTITY 4 1 MASKS 0 0x12 0 0 0x64 0 0 0 0 0 LIMITS \
+    0xc4 0x46 0x61 0x6e 0x31
+main_sdr_add 0x20 3 0 0x51 1 0x2e KEY 0x32 ENTITY 2 1 MASKS 0 0x04 0 0 0x3f 0 0 0 0 0xd0 LIMITS \
+    0xc3 0x31 0x32 0x56
 mc_enable 0x20
 ";
+
+/// Bytes that the sensor data records of [`COMMANDS`] have in common.
+const RECORD_PARTS: [(&str, &str); 5] = [
+    ("ALL", "000111111111111"),
+    ("KEY", "0x20 0"),
+    ("ENTITY", "0x03 1 0x7f 0x68"),
+    ("MASKS", "0x95 0x0a 0x95 0x0a 0x3f 0x3f"),
+    ("LIMITS", "0 0 0 0 0xff 0 0x60 0x5a 0x50 1 3 5 0 0 0 0 0"),
+];
 
 /// Script that `ipmi_sim` calls for chassis commands: `chassis 1 get power`, `chassis 1 set boot
 /// pxe` and the like.
@@ -74,14 +101,26 @@ impl IpmiSim {
     /// Starts a BMC on a loopback address of its own and waits until it answers. The machine is
     /// off.
     pub fn start() -> Result<Self> {
+        Self::launch(None)
+    }
+
+    /// Starts a BMC as [`IpmiSim::start`], whose serial port is a TCP connection to `serial`.
+    pub fn start_with_serial(serial: SocketAddr) -> Result<Self> {
+        Self::launch(Some(serial))
+    }
+
+    fn launch(serial: Option<SocketAddr>) -> Result<Self> {
         let program = find("ipmi_sim", "openipmi")?;
         let folder = TempDir::with_prefix("ipmi_sim-")?;
         let at = |name: &str| folder.path().join(name);
         let address = loopback_address()?;
         fs::write(at("chassis"), CHASSIS)?;
         fs::set_permissions(at("chassis"), fs::Permissions::from_mode(0o755))?;
-        fs::write(at("commands"), COMMANDS)?;
-        fs::write(at("lan"), configuration(address, &at("chassis")))?;
+        let commands = RECORD_PARTS
+            .iter()
+            .fold(COMMANDS.to_owned(), |text, (name, bytes)| text.replace(name, bytes));
+        fs::write(at("commands"), commands)?;
+        fs::write(at("lan"), configuration(address, &at("chassis"), serial))?;
         fs::create_dir(at("state"))?;
         let output = fs::File::create(at("output"))?;
         let child = Command::new(&program)
@@ -143,17 +182,19 @@ impl Drop for IpmiSim {
     }
 }
 
-fn configuration(address: Ipv4Addr, chassis: &Path) -> String {
+fn configuration(address: Ipv4Addr, chassis: &Path, serial: Option<SocketAddr>) -> String {
+    let serial = serial.map(|serial| format!("  sol \"tcp:{serial}\" 115200\n"));
     let levels = ["callback", "user", "operator", "admin"]
         .map(|level| format!("    allowed_auths_{level} none md2 md5 straight\n"))
         .concat();
     format!(
         "name \"nuc\"\nset_working_mc 0x20\n  startlan 1\n    addr {address} {PORT}\n    \
          priv_limit admin\n{levels}    guid a123456789abcdefa123456789abcdef\n  endlan\n  \
-         chassis_control \"{} 1\"\n  \
+         chassis_control \"{} 1\"\n{}  \
          user 1 true  \"\"        \"test\" user     10       none md2 md5 straight\n  \
          user 2 true  \"{}\" \"{}\" admin    10       none md2 md5 straight\n",
         chassis.display(),
+        serial.unwrap_or_default(),
         IpmiSim::USERNAME,
         IpmiSim::PASSWORD,
     )

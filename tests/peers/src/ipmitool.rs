@@ -1,7 +1,7 @@
 //! `ipmitool`, the stock client: the reference for the state of a BMC.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use bmc::{CipherSuite, Endpoint};
@@ -26,18 +26,8 @@ impl Ipmitool {
     /// Runs a command, given as words separated by blanks; returns the output of a successful
     /// command.
     pub fn run(&self, command: &str) -> Result<String> {
-        let Endpoint { address, credentials, .. } = &self.endpoint;
-        let output = Command::new(&self.program)
-            .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
-            .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
-            // By default ipmitool sends a request again after one second, and the BMC would execute
-            // the request twice.
-            .args(["-N", "30"])
-            .args(command.split_whitespace())
-            .env("IPMI_PASSWORD", credentials.password.expose())
-            .env("LC_ALL", "C")
-            .output()
-            .with_context(|| format!("cannot run {}", self.program.display()))?;
+        let output = self.command(command).output();
+        let output = output.with_context(|| format!("cannot run {}", self.program.display()))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let complaint = String::from_utf8_lossy(&output.stderr);
         // ipmitool reports a refused boot parameter only in its output, not by its exit status.
@@ -45,6 +35,28 @@ impl Ipmitool {
             bail!("ipmitool {command} failed: {}{}", said.trim(), complaint.trim());
         }
         Ok(said)
+    }
+
+    /// Starts a command that reads what is typed, such as `sol activate`.
+    pub fn start(&self, command: &str) -> Result<Child> {
+        let mut started = self.command(command);
+        started.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        started.spawn().with_context(|| format!("cannot run {}", self.program.display()))
+    }
+
+    fn command(&self, words: &str) -> Command {
+        let Endpoint { address, credentials, .. } = &self.endpoint;
+        let mut command = Command::new(&self.program);
+        command
+            .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
+            .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
+            // By default ipmitool sends a request again after one second, and the BMC would execute
+            // the request twice.
+            .args(["-N", "30"])
+            .args(words.split_whitespace())
+            .env("IPMI_PASSWORD", credentials.password.expose())
+            .env("LC_ALL", "C");
+        command
     }
 
     /// True when ipmitool reports the machine as on.

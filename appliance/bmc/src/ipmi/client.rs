@@ -1,16 +1,24 @@
 //! IPMI driver: converts each action to IPMI commands.
 
+mod console;
+mod records;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::io::DuplexStream;
 
 use super::command::{
-    BootFlags, ChassisControl, ChassisStatus, DeviceId, GetBootFlags, GetDeviceId, SetBootOption,
+    BootFlags, ChassisControl, ChassisIdentify, ChassisStatus, DeviceId, GetBootFlags, GetDeviceId,
+    SetBootOption,
 };
 use super::line::{Line, Turn};
 use super::message::Command as _;
 use crate::{
-    BootControl, BootOverride, Capabilities, Driver, Endpoint, Error, Pending, Power, PowerAction,
+    BootControl, BootOverride, Capabilities, Driver, Endpoint, Error, Feature, LogEntry, Pending,
+    Power, PowerAction, Sensor,
 };
 
 /// Driver of a BMC by IPMI 2.0.
@@ -104,7 +112,7 @@ impl Driver for Ipmi {
         Capabilities {
             power: Capabilities::ALL_POWER,
             boot: BootControl::Always,
-            features: Vec::new(),
+            features: vec![Feature::Identify, Feature::Sensors, Feature::Events, Feature::Console],
         }
     }
 
@@ -122,5 +130,22 @@ impl Driver for Ipmi {
 
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
         Box::pin(async { Ok(self.boot_flags().await?.in_force()) })
+    }
+
+    fn identify(&self, time: Duration) -> Pending<'_, ()> {
+        let command = ChassisIdentify(time);
+        Box::pin(self.line.turn(&self.endpoint, async move |turn| turn.call(&command).await))
+    }
+
+    fn sensors(&self) -> Pending<'_, Vec<Sensor>> {
+        Box::pin(self.read_sensors())
+    }
+
+    fn events(&self) -> Pending<'_, Vec<LogEntry>> {
+        Box::pin(self.read_events())
+    }
+
+    fn console(&self) -> Pending<'_, DuplexStream> {
+        Box::pin(self.open_console())
     }
 }

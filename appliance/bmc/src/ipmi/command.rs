@@ -1,12 +1,21 @@
 //! IPMI commands of the driver, with the encoding of requests and the decoding of replies.
 
+pub mod payload;
+pub mod sdr;
+pub mod sel;
+pub mod sensor;
+
+use std::time::Duration;
+
 use super::Malformed;
 use super::message::Command;
 use super::wire::Reader;
 use crate::{BootDevice, BootOverride, Power, PowerAction};
 
 const CHASSIS: u8 = 0x00;
+const SENSOR: u8 = 0x04;
 const APP: u8 = 0x06;
+const STORAGE: u8 = 0x0A;
 
 /// Privilege level "operator" (IPMI 2.0 table 13-17): the lowest level with power control.
 pub const OPERATOR: u8 = 0x03;
@@ -54,6 +63,28 @@ impl Command for ChassisControl {
 
     fn may_repeat(&self) -> bool {
         matches!(self.0, PowerAction::On | PowerAction::Off)
+    }
+
+    fn reply(&self, _: &[u8]) -> Result<(), Malformed> {
+        Ok(())
+    }
+}
+
+/// Chassis Identify (IPMI 2.0 §28.5): the LED is on for this time, at most 255 s; zero switches it
+/// off.
+#[derive(Debug, Clone, Copy)]
+pub struct ChassisIdentify(pub Duration);
+
+impl Command for ChassisIdentify {
+    const NAME: &'static str = "Chassis Identify";
+    const NET_FN: u8 = CHASSIS;
+    const CODE: u8 = 0x04;
+    type Reply = ();
+
+    fn data(&self) -> Vec<u8> {
+        // A fraction of a second must not become zero, which switches the LED off.
+        let seconds = self.0.as_secs() + u64::from(self.0.subsec_nanos() > 0);
+        vec![u8::try_from(seconds).unwrap_or(u8::MAX)]
     }
 
     fn reply(&self, _: &[u8]) -> Result<(), Malformed> {

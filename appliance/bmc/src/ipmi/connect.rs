@@ -8,8 +8,8 @@ use super::command::{GetCipherSuites, OPERATOR, SetPrivilege, suite_numbers};
 use super::handshake::{Handshake, Login, OPEN_SESSION, Progress, Seed, SessionRefusal};
 use super::link::{KNOCK, Link, QUICK, SHORT, SLOW, Waits};
 use super::message::{Command, request, response};
-use super::packet::{Packet, legacy};
-use super::session::Session;
+use super::packet::{Packet, PayloadType, legacy};
+use super::session::{Outstanding, Session};
 use super::{CompletionCode, Malformed};
 use crate::{Address, CipherSuite, Error};
 
@@ -232,6 +232,51 @@ impl Live {
             command: C::NAME,
             code,
         })
+    }
+
+    /// Waits for the next datagram of the BMC. Safe to cancel.
+    pub(super) async fn datagram(&self) -> Result<Vec<u8>, Error> {
+        self.link.receive().await
+    }
+
+    /// Verifies and decrypts a datagram with a payload of this type.
+    pub(super) fn open_payload(
+        &mut self,
+        payload_type: PayloadType,
+        datagram: &[u8],
+    ) -> Result<Vec<u8>, Malformed> {
+        self.session.open(payload_type, datagram)
+    }
+
+    /// Sends a payload once.
+    pub(super) async fn send_payload(
+        &mut self,
+        payload_type: PayloadType,
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        let datagram = self.session.seal(payload_type, payload, random());
+        self.link.send(&datagram).await
+    }
+
+    /// Sends a request once, without waiting for its response.
+    pub(super) async fn post<C: Command>(&mut self, command: &C) -> Result<Outstanding, Error> {
+        let outstanding = self.session.begin(command);
+        let datagram = self.session.transmit(&outstanding, random());
+        self.link.send(&datagram).await?;
+        Ok(outstanding)
+    }
+
+    /// Decodes a datagram as the response to a posted request; `None` if the BMC refused it.
+    pub(super) fn answer<C: Command>(
+        &mut self,
+        command: &C,
+        outstanding: &Outstanding,
+        datagram: &[u8],
+    ) -> Result<Option<C::Reply>, Malformed> {
+        match self.session.receive(outstanding, datagram)? {
+            (CompletionCode::OK, data) => command.reply(&data).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Closes the session. A missing response is ignored: the BMC also drops idle sessions.

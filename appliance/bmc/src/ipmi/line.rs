@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 
+use super::Malformed;
+use super::command::sdr::{SdrInfo, SensorRecord};
 use super::connect::{Live, open};
 use super::handshake::Login;
 use super::link::{QUICK, SHORT};
@@ -34,6 +36,15 @@ pub(crate) struct Line {
 struct State {
     warm: Option<Warm>,
     suite: Option<CipherSuite>,
+    sensors: Option<Sensors>,
+}
+
+/// Sensors of a BMC, which change rarely and take hundreds of requests to read.
+pub(super) struct Sensors {
+    /// State of the repository when it was read.
+    pub(super) info: SdrInfo,
+    /// Sensors of the repository.
+    pub(super) records: Arc<[SensorRecord]>,
 }
 
 struct Warm {
@@ -129,6 +140,26 @@ impl Turn<'_> {
         let mut warm = Warm { live, login, used: Instant::now() };
         let answer = warm.live.call(command, QUICK).await;
         self.keep(warm, answer)
+    }
+
+    /// Opens another session than that of the commands, for a serial console.
+    pub(super) async fn open_separate(&mut self) -> Result<Live, Error> {
+        self.open().await
+    }
+
+    /// Returns the sensors that were read last.
+    pub(super) fn sensors(&self) -> Option<&Sensors> {
+        self.state.sensors.as_ref()
+    }
+
+    /// Stores the sensors for later turns.
+    pub(super) fn keep_sensors(&mut self, sensors: Sensors) {
+        self.state.sensors = Some(sensors);
+    }
+
+    /// Returns the error of an answer that is not valid.
+    pub(super) fn hostile(&self, step: &'static str, source: Malformed) -> Error {
+        Error::Hostile { address: self.endpoint.address.clone(), step, source }
     }
 
     /// Takes the idle session out of the line, so that a canceled call leaves no session in an

@@ -101,6 +101,18 @@ impl Link {
         Err(self.silence(step, start.elapsed(), complaint))
     }
 
+    /// Waits for the next datagram. Safe to cancel.
+    pub(super) async fn receive(&self) -> Result<Vec<u8>, Error> {
+        let mut buffer = [0; MAX_DATAGRAM + 1];
+        loop {
+            match self.socket.recv(&mut buffer).await {
+                Ok(len) => return Ok(buffer[..len].to_vec()),
+                Err(error) if is_unreachable(&error) => {}
+                Err(source) => return Err(self.socket_error(source)),
+            }
+        }
+    }
+
     /// Sends a datagram once, without waiting for an answer.
     pub(super) async fn send(&self, datagram: &[u8]) -> Result<(), Error> {
         match self.socket.send(datagram).await {

@@ -27,6 +27,8 @@ const TYPE_MASK: u8 = 0x3F;
 pub enum PayloadType {
     /// IPMI message, request or response.
     Message,
+    /// Serial-over-LAN (IPMI 2.0 §15).
+    Sol,
     /// RMCP+ Open Session Request.
     OpenRequest,
     /// RMCP+ Open Session Response.
@@ -42,8 +44,9 @@ pub enum PayloadType {
 }
 
 impl PayloadType {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Message,
+        Self::Sol,
         Self::OpenRequest,
         Self::OpenResponse,
         Self::Rakp1,
@@ -56,6 +59,7 @@ impl PayloadType {
     pub fn number(self) -> u8 {
         match self {
             Self::Message => 0x00,
+            Self::Sol => 0x01,
             Self::OpenRequest => 0x10,
             Self::OpenResponse => 0x11,
             Self::Rakp1 => 0x12,
@@ -187,12 +191,12 @@ pub fn plain(payload_type: PayloadType, payload: &[u8]) -> Vec<u8> {
 /// [`SessionKeys::encrypt`].
 pub fn sealed(
     keys: &SessionKeys,
-    session_id: u32,
-    sequence: u32,
+    (session_id, sequence): (u32, u32),
     iv: [u8; 16],
+    payload_type: PayloadType,
     payload: &[u8],
 ) -> Vec<u8> {
-    let kind = PayloadType::Message.number() | ENCRYPTED | AUTHENTICATED;
+    let kind = payload_type.number() | ENCRYPTED | AUTHENTICATED;
     let mut signed = header(kind, session_id, sequence, &keys.encrypt(iv, payload));
     let pad = (4 - (signed.len() + 2) % 4) % 4;
     signed.extend(std::iter::repeat_n(0xFF, pad));

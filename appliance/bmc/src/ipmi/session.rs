@@ -1,5 +1,7 @@
 //! Open session: encrypts and signs requests; verifies and decrypts responses, and drops replays.
 
+pub mod sol;
+
 use super::command::CloseSession;
 use super::crypto::{BLOCK, SessionKeys};
 use super::message::{Command, Expected, SEQUENCE_MASK, request, response};
@@ -50,8 +52,13 @@ impl Session {
     /// retransmission has the same request number and a new session sequence number. `iv` must be
     /// random.
     pub fn transmit(&mut self, outstanding: &Outstanding, iv: [u8; BLOCK]) -> Vec<u8> {
+        self.seal(PayloadType::Message, &outstanding.message, iv)
+    }
+
+    /// Returns the datagram of a payload, with a new session sequence number. `iv` must be random.
+    pub fn seal(&mut self, payload_type: PayloadType, payload: &[u8], iv: [u8; BLOCK]) -> Vec<u8> {
         self.sent = self.sent.wrapping_add(1).max(1);
-        sealed(&self.keys, self.managed_id, self.sent, iv, &outstanding.message)
+        sealed(&self.keys, (self.managed_id, self.sent), iv, payload_type, payload)
     }
 
     /// Processes a datagram from the BMC. Returns completion code and data of the awaited response.
@@ -63,20 +70,33 @@ impl Session {
         outstanding: &Outstanding,
         datagram: &[u8],
     ) -> Result<(CompletionCode, Vec<u8>), Malformed> {
+        let message = self.open(PayloadType::Message, datagram)?;
+        let (code, data) = response(&message, outstanding.expected)?;
+        Ok((code, data.to_vec()))
+    }
+
+    /// Verifies and decrypts a datagram from the BMC with a payload of this type.
+    ///
+    /// # Errors
+    /// The datagram is not valid, has another payload type, or was received before.
+    pub fn open(
+        &mut self,
+        payload_type: PayloadType,
+        datagram: &[u8],
+    ) -> Result<Vec<u8>, Malformed> {
         let Packet::Plus(packet) = Packet::parse(datagram)? else {
             return Err(Malformed::Stray("IPMI 1.5 session header"));
         };
-        if packet.payload_type != PayloadType::Message {
+        if packet.payload_type != payload_type {
             return Err(Malformed::Stray("payload type"));
         }
         if packet.session_id != self.console_id {
             return Err(Malformed::Stray("session ID"));
         }
-        let message = packet.open(&self.keys)?;
+        let payload = packet.open(&self.keys)?;
         // Only a verified packet may advance the received sequence number.
         self.window.take(packet.sequence)?;
-        let (code, data) = response(&message, outstanding.expected)?;
-        Ok((code, data.to_vec()))
+        Ok(payload)
     }
 }
 

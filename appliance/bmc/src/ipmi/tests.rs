@@ -1,7 +1,12 @@
 //! Tests of every parser of this module against random bytes: no parser may panic.
 
 use proptest::prelude::*;
+use tokio::time::Instant;
 
+use super::command::payload::{ActivateSol, GetSolActivation};
+use super::command::sdr::{GetSdr, GetSdrInfo, SensorRecord};
+use super::command::sel::{GetSelEntry, GetSelInfo};
+use super::command::sensor::{GetReadingFactors, GetSensorReading};
 use super::command::{
     ChassisControl, ChassisStatus, CloseSession, GetBootFlags, GetCipherSuites, GetDeviceId,
     SetPrivilege, suite_numbers,
@@ -10,6 +15,7 @@ use super::crypto::SessionKeys;
 use super::message::{Command, request, response};
 use super::packet::{MAX_DATAGRAM, Packet, PayloadType, legacy, plain, sealed};
 use super::rakp::Answer;
+use super::session::sol::Sol;
 use super::{CompletionCode, Malformed, SessionStatus};
 use crate::{CipherSuite, PowerAction};
 
@@ -21,7 +27,7 @@ fn frames_on_the_wire() {
         [6, 0, 0xFF, 7, 6, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0xAA]
     );
     let keys = SessionKeys::derive(CipherSuite::Three, b"sik");
-    let packet = sealed(&keys, 0x0403_0201, 5, [9; 16], b"0123456");
+    let packet = sealed(&keys, (0x0403_0201, 5), [9; 16], PayloadType::Message, b"0123456");
     assert_eq!(packet[4..16], [6, 0xC0, 1, 2, 3, 4, 5, 0, 0, 0, 32, 0]);
     // 12 bytes of header and 32 of ciphertext want two of pad before the pad length and 07.
     assert_eq!(packet[48..52], [0xFF, 0xFF, 2, 7]);
@@ -32,7 +38,7 @@ fn frames_on_the_wire() {
 fn sealed_packets_open_with_their_keys_only() {
     for suite in CipherSuite::PREFERRED {
         let keys = SessionKeys::derive(suite, b"sik");
-        let datagram = sealed(&keys, 1, 2, [9; 16], b"payload");
+        let datagram = sealed(&keys, (1, 2), [9; 16], PayloadType::Message, b"payload");
         let Ok(Packet::Plus(packet)) = Packet::parse(&datagram) else { panic!("RMCP+") };
         assert_eq!(packet.open(&keys).unwrap(), b"payload");
         let others = SessionKeys::derive(suite, b"other");
@@ -90,6 +96,18 @@ proptest! {
         replies(SetPrivilege(3), &bytes);
         replies(CloseSession { session_id: 1 }, &bytes);
         replies(GetCipherSuites { slice: 0 }, &bytes);
+        replies(ActivateSol, &bytes);
+        replies(GetSolActivation, &bytes);
+        replies(GetSelInfo, &bytes);
+        replies(GetSelEntry::first(0), &bytes);
+        replies(GetSdrInfo, &bytes);
+        replies(GetSdr::header(0, None), &bytes);
+        replies(GetSensorReading { number: 0 }, &bytes);
+        replies(GetReadingFactors { number: 0, raw: 0 }, &bytes);
+        for record_type in [1, 2] {
+            let _ = SensorRecord::parse(record_type, &bytes);
+        }
+        let _ = Sol::new(0).receive(&bytes, Instant::now());
     }
 
     /// Random bytes after a valid header reach more code than random bytes alone.

@@ -1,7 +1,9 @@
 //! Our BMC driver, checked with `ipmitool`.
 
 pub mod clock;
+mod console;
 mod openipmi;
+mod records;
 mod silence;
 mod suite17;
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::ipmi::command::ChassisStatus;
 use crate::ipmi::crypto::hmac;
-use crate::ipmi::packet::sealed;
+use crate::ipmi::packet::{PayloadType, sealed};
 
 const GUID: [u8; 16] = [0xA1; 16];
 const MANAGED_ID: u32 = 0x0200_4000;
@@ -91,7 +91,7 @@ fn status_reply(suite: CipherSuite, request_number: u8, sequence: u32) -> Vec<u8
     let mut message = vec![0x81, 0x04, 0x7B, 0x20, request_number << 2, 0x01, 0x00, 0x21, 0, 0];
     let sum = message[3..].iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
     message.push(sum);
-    sealed(&bmc_keys(suite), 0xA0A1_A2A3, sequence, [3; 16], &message)
+    sealed(&bmc_keys(suite), (0xA0A1_A2A3, sequence), [3; 16], PayloadType::Message, &message)
 }
 
 #[test]
