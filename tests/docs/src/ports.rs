@@ -23,6 +23,7 @@ const ROWS: &[Row] = &[
     (443, "tcp", &[], "web page, claim, `ca.pem`, Cluster API provider, updates and backups"),
     (514, "udp", &[], "syslog of machines"),
     (547, "udp", &["dhcp"], "DHCPv6 server"),
+    (2222, "tcp", &["serial-console"], "serial consoles over SSH"),
     (4011, "udp", &["dhcp"], "PXE boot server, in mode `proxy`"),
     (5353, "udp", &[], "multicast DNS: `NAME.local`"),
     (6443, "tcp", &[], "Kubernetes API (`[api] listen`)"),

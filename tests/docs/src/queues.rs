@@ -96,6 +96,11 @@ const ROWS: &[Row] = &[
         "never full: one commit is under way at a time, later changes are collected",
     ),
     (
+        "appliance/serial-console/src/recorder.rs input",
+        "typed characters for a machine",
+        "the viewer waits 10 s, then drops them and shows that",
+    ),
+    (
         "boot-services/imaging/src/disks/select/choice.rs sender",
         "choices of a disk to record",
         "the disk is not used, and the action fails",
