@@ -1,12 +1,11 @@
 //! Stock programs, run against our parts or as a reference for them.
 //!
 //! Never: a test passes because a program is missing. A missing program is an error that names the
-//! package to install. Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] and
-//! [`amt_sim::AmtSim`] for management controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for
+//! package to install. Enter at [`IpmiSim`], [`Ipmitool`] and
+//! [`bmc_sim::BmcSim`] for management controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for
 //! the API, at [`cluster_api::Managers`] and [`clusterctl::Workstation`] for Cluster API, at
 //! [`Docker`] for containers of agents; the tests are in `tests/peers/`.
 
-pub mod amt_sim;
 pub mod bmc_sim;
 mod built;
 mod cluster;

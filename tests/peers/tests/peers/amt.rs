@@ -8,8 +8,8 @@ mod objects;
 
 use std::sync::Arc;
 
+use amt_sim::{AmtSim, Behavior};
 use bmc::{Driver, IntelAmt, Protocol, Security, registry};
-use peers::amt_sim::{AmtSim, Behavior};
 
 const POWER_STATE: &str = "CIM_AssociatedPowerManagementService.Get";
 

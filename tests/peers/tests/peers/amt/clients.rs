@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
+use amt_sim::{AmtSim, Behavior};
 use bmc::{BootDevice, BootOverride, PowerAction};
-use peers::amt_sim::{AmtSim, Behavior};
 use serde_json::{Value, json};
 
 use super::start;

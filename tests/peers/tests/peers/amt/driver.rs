@@ -1,9 +1,9 @@
 //! Power, boot device, identity and TLS, without faults.
 
+use amt_sim::{AmtSim, Behavior};
 use bmc::{
     BootDevice, BootOverride, Driver as _, Error, Fingerprint, Power, PowerAction, Security,
 };
-use peers::amt_sim::{AmtSim, Behavior};
 
 use super::{POWER_STATE, device, redirect, request, start};
 

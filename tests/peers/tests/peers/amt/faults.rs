@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use amt_sim::{AmtSim, Behavior};
 use bmc::{
     BootDevice, BootOverride, Driver as _, Error, Power, PowerAction, Security, ensure, registry,
 };
-use peers::amt_sim::{AmtSim, Behavior};
 use peers::loopback_address;
 use stdx::testing::PATIENCE;
 use tokio::time::{Instant, advance};

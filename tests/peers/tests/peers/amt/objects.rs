@@ -1,6 +1,6 @@
 //! Objects of Tinkerbell on a real box that lead to the driver of Intel AMT.
 
-use peers::amt_sim::{AmtSim, Behavior};
+use amt_sim::{AmtSim, Behavior};
 use peers::{Kubectl, Tinboxd, poll};
 use stdx::testing::PATIENCE;
 

@@ -4,10 +4,12 @@ mod methods;
 
 use std::collections::HashMap;
 use std::net::TcpStream;
+use std::sync::Arc;
 
 use roxmltree::Document;
 
 use super::Behavior;
+use super::chassis::Chassis;
 use super::http::{Answer, HttpRequest};
 use super::instances::{Instance, class_uri};
 use super::login::{Logins, Verdict};
@@ -85,6 +87,8 @@ pub struct Firmware {
     pub behavior: Behavior,
     pub login: Logins,
     pub power: u32,
+    /// Machine that the engine controls; `None` for a simulated one.
+    pub chassis: Option<Arc<dyn Chassis>>,
     /// State that readings still show, and their number.
     shown: (u32, u32),
     pub standby: u32,
@@ -108,6 +112,7 @@ impl Firmware {
             behavior,
             login: Logins::default(),
             power: OFF,
+            chassis: None,
             shown: (OFF, 0),
             standby: 2,
             redirection: 32_771,
@@ -126,6 +131,9 @@ impl Firmware {
     pub fn answer(&mut self, request: &HttpRequest) -> Outcome {
         if self.behavior.asleep {
             return Outcome::Silence;
+        }
+        if let Some(chassis) = &self.chassis {
+            self.power = if chassis.is_on() { ON } else { OFF };
         }
         let uses = self.behavior.nonce_uses;
         let verdict = self.login.verify(request.authorization.as_deref(), uses);

@@ -1,7 +1,8 @@
 //! Methods of the engine: power requests, boot configuration, redirection.
 
 use super::{Executed, Firmware, OFF, ON};
-use crate::amt_sim::soap::{self, Request};
+use crate::chassis::{BootSource, ChassisAction};
+use crate::soap::{self, Request};
 
 /// State of the redirection service without sessions.
 const REDIRECTION_OFF: u32 = 32_768;
@@ -107,7 +108,28 @@ impl Firmware {
             8 | 12 => self.power = OFF,
             other => self.power = other,
         }
+        if let Err(value) = self.control(state) {
+            return Ok(value);
+        }
         if self.behavior.loses_answers { Err(Executed::Cut) } else { Ok(0) }
+    }
+
+    /// Passes an executed power request to the machine. An internal error is the return value 4.
+    fn control(&self, state: u32) -> Result<(), u32> {
+        let Some(chassis) = &self.chassis else { return Ok(()) };
+        let boot = match self.boots.last().map(String::as_str) {
+            Some("PXE Boot") => BootSource::Network,
+            Some("Hard-drive Boot") => BootSource::Disk,
+            _ => BootSource::Default,
+        };
+        let action = match state {
+            ON => ChassisAction::On(boot),
+            5 => ChassisAction::Cycle(boot),
+            10 | 14 => ChassisAction::Reset(boot),
+            12 => ChassisAction::SoftOff,
+            _ => ChassisAction::Off,
+        };
+        chassis.control(action).map_err(|_| 4)
     }
 
     /// Boots the machine and uses the boot options up.

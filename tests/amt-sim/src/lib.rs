@@ -1,7 +1,11 @@
-//! A simulated management engine with Intel AMT, for cases that no emulator in a registry offers.
-//! It shares no code with our client; Intel's `go-wsman-messages` and Rufio's `iamt` check
-//! independently that the simulator is correct.
+//! Simulated management engine with Intel AMT, for cases that no emulator in a registry offers.
+//! The simulator shares no code with our client; Intel's `go-wsman-messages` and Rufio's `iamt`
+//! check independently that the simulator is correct.
+//!
+//! Never: decides what a client should have sent, or controls a machine other than its [`Chassis`].
+//! Enter at [`AmtSim`].
 
+mod chassis;
 mod firmware;
 mod http;
 mod instances;
@@ -9,7 +13,7 @@ mod login;
 mod soap;
 
 use std::io::{BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,10 +22,10 @@ use anyhow::Result;
 use bmc::{Address, Credentials, Endpoint, Fingerprint, Protocol, Security};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+pub use chassis::{BootSource, Chassis, ChassisAction};
+
 use firmware::{Firmware, Outcome};
 use http::{Answer, HttpRequest};
-
-use crate::loopback_address;
 
 /// Behavior of the simulated engine. Tests change it while the simulator runs.
 #[derive(Debug, Clone, Default)]
@@ -86,6 +90,14 @@ impl AmtSim {
         Self::listen(loopback_address()?.into(), behavior, None)
     }
 
+    /// Starts an engine without TLS that controls `chassis`. `listener` is bound to the standard
+    /// port.
+    pub fn start_for(listener: TcpListener, chassis: Arc<dyn Chassis>) -> Result<Self> {
+        let mut firmware = Firmware::new(Behavior::default());
+        firmware.chassis = Some(chassis);
+        Self::serve(listener, firmware, None)
+    }
+
     /// Starts an engine with TLS and a new certificate.
     pub fn start_with_tls(behavior: Behavior) -> Result<Self> {
         Self::start_with_tls_at(loopback_address()?.into(), behavior)
@@ -113,9 +125,16 @@ impl AmtSim {
     ) -> Result<Self> {
         // Intel's client knows only the standard ports.
         let port = if tls.is_some() { Security::TLS_PORT } else { Security::PLAIN_PORT };
-        let listener = TcpListener::bind((address, port))?;
+        Self::serve(TcpListener::bind((address, port))?, Firmware::new(behavior), tls)
+    }
+
+    fn serve(
+        listener: TcpListener,
+        firmware: Firmware,
+        tls: Option<(Arc<ServerConfig>, Fingerprint)>,
+    ) -> Result<Self> {
         let address = listener.local_addr()?;
-        let firmware = Arc::new(Mutex::new(Firmware::new(behavior)));
+        let firmware = Arc::new(Mutex::new(firmware));
         let stop = Arc::new(AtomicBool::new(false));
         let fingerprint = tls.as_ref().map(|(_, fingerprint)| *fingerprint);
         let config = tls.map(|(config, _)| config);
@@ -228,6 +247,15 @@ impl Drop for AmtSim {
             let _ = thread.join();
         }
     }
+}
+
+/// Random address of the loopback network; the chance of a collision is one in millions.
+fn loopback_address() -> Result<Ipv4Addr> {
+    let mut random = [0; 3];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
+    let [a, b, c] = random;
+    // Outside of 127.0.0.0/16, which people use by hand, and without a 0 or 255 as the last byte.
+    Ok(Ipv4Addr::new(127, 16 | (a & 0x6f), b, c.clamp(1, 254)))
 }
 
 fn locked(firmware: &Mutex<Firmware>) -> MutexGuard<'_, Firmware> {
