@@ -92,6 +92,12 @@ impl Service {
         &self.boots
     }
 
+    /// Returns the time since an agent's last message; `None` without a record.
+    pub fn silence_of(&self, agent_id: &str) -> Option<Duration> {
+        let last_message = self.agents.record(agent_id).last_message?;
+        Some(self.clock.steady().saturating_sub(last_message))
+    }
+
     /// Returns the time of an agent's last message by the current clock; `None` without a record.
     pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
         let last_message = self.agents.record(agent_id).last_message?;

@@ -1,9 +1,8 @@
-//! Group `bmc.tinkerbell.org/v1alpha1`: Machine, Job, Task
-//! (upstream tinkerbell/tinkerbell `api/v1alpha1/bmc`).
+//! Group `bmc.tinkerbell.org/v1alpha1`: Machine, Job, Task (upstream: `api/v1alpha1/bmc`).
 
 mod providers;
 
-pub use providers::{HOME_ASSISTANT, PLUG, Provider, REDFISH, RPC};
+pub use providers::{HOME_ASSISTANT, PLUG, Provider, REDFISH, RPC, WAKE_ON_LAN};
 
 use std::collections::BTreeMap;
 
@@ -112,6 +111,8 @@ pub struct IntelAmtOptions {
 pub struct MachineStatus {
     /// Power state: `on`, `off` or `unknown`.
     pub power_state: Option<String>,
+    /// Reason of the power state, for display.
+    pub power_reason: String,
     /// Names of the power actions and boot devices that the box can request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,

@@ -27,8 +27,7 @@ pub const CONNECTED: &str = "Connected";
 /// Type of the condition that tells if this device is the one of the box that serves the management
 /// cluster.
 pub const ACTIVE: &str = "Active";
-/// Type of the condition that is true if the clocks of the box and of the management cluster
-/// differ.
+/// Type of the condition that is true if the clocks of box and management cluster differ.
 pub const CLOCK_SKEW: &str = "ClockSkew";
 /// Type of the condition that is true if the management cluster has the provider's definitions of
 /// another release.

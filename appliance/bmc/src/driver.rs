@@ -95,6 +95,19 @@ pub struct BootOverride {
     pub efi: bool,
 }
 
+/// Evidence that confirms a change of power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// The BMC reports the state. An unknown state permits no change.
+    Report,
+    /// A request of the machine, because no BMC reports the state. `on` is harmless then: the
+    /// machine ignores it while it is on.
+    Sighting {
+        /// Maximum time from `on` to the first request of the machine.
+        within: Duration,
+    },
+}
+
 /// Future that a driver's method returns; boxed, so that the trait is object-safe.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
@@ -106,6 +119,22 @@ pub trait Driver: Send + Sync {
 
     /// Returns what the driver can do. A request that it cannot do is an error.
     fn capabilities(&self) -> Capabilities;
+
+    /// Returns the evidence that confirms a change of power.
+    fn confirmation(&self) -> Confirmation {
+        Confirmation::Report
+    }
+
+    /// Returns the reason of the power state, as a sentence; `None` if the BMC reports the state.
+    fn power_reason(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns true if a machine without a BMC has sent no request for so long that it may be taken
+    /// as off.
+    fn is_silent(&self) -> bool {
+        false
+    }
 
     /// Reads the power state from the BMC.
     fn power(&self) -> Pending<'_, Power>;

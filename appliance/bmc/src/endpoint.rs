@@ -8,7 +8,7 @@ use stdx::Secret;
 use webhook::plug::{PlugAddress, Preset};
 use webhook::{RpcOptions, Tls};
 
-use crate::Error;
+use crate::{Error, WakeOnLan};
 
 /// Network address of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -120,6 +120,8 @@ pub enum Protocol {
     Redfish(RedfishOptions),
     /// Smart plug, relay or switch port.
     Plug(Box<PlugProtocol>),
+    /// Magic packets; the address of the endpoint is only a name.
+    WakeOnLan(Box<WakeOnLan>),
 }
 
 /// Options of a Redfish service.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{Driver, Error, Power, PowerAction};
+use crate::{Confirmation, Driver, Error, Power, PowerAction};
 
 /// Intervals at which a power state is read and requested.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,8 @@ pub enum Step {
 /// Decides the next step from the state `observed` and the time `asked` since the last request
 /// (`None`: no request yet). A machine in the state `want` gets no request. [`Power::Unknown`] as
 /// `want` means done; as `observed` it means wait, because a machine must not lose power when its
-/// BMC does not know the state.
+/// BMC does not know the state. [`ensure()`] alone switches a machine on whose driver has
+/// [`Confirmation::Sighting`]: its state is rarely known.
 ///
 /// ```
 /// use bmc::{decide, Power, PowerAction, Step};
@@ -40,11 +41,17 @@ pub enum Step {
 /// assert_eq!(decide(Power::Off, Power::On, None), Step::Act(PowerAction::Off));
 /// ```
 pub fn decide(want: Power, observed: Power, asked: Option<Duration>) -> Step {
-    PACE.decide(want, observed, asked)
+    PACE.decide(want, observed, asked, Confirmation::Report)
 }
 
 impl Pace {
-    fn decide(self, want: Power, observed: Power, asked: Option<Duration>) -> Step {
+    fn decide(
+        self,
+        want: Power,
+        observed: Power,
+        asked: Option<Duration>,
+        confirmation: Confirmation,
+    ) -> Step {
         let action = match want {
             Power::On => PowerAction::On,
             Power::Off => PowerAction::Off,
@@ -53,8 +60,10 @@ impl Pace {
         if observed == want {
             return Step::Done;
         }
+        let is_harmless =
+            want == Power::On && matches!(confirmation, Confirmation::Sighting { .. });
         match (observed, asked) {
-            (Power::Unknown, _) => Step::Wait(self.poll),
+            (Power::Unknown, _) if !is_harmless => Step::Wait(self.poll),
             (_, None) => Step::Act(action),
             (_, Some(ago)) if ago >= self.ask_again => Step::Act(action),
             (_, Some(_)) => Step::Wait(self.poll),
@@ -86,7 +95,8 @@ async fn ensure_at(
         let turn = async {
             let observed = driver.power().await?;
             last = observed;
-            let step = pace.decide(want, observed, asked.map(|at| at.elapsed()));
+            let step =
+                pace.decide(want, observed, asked.map(|at| at.elapsed()), driver.confirmation());
             if let Step::Act(action) = step {
                 tracing::debug!(%action, driver = driver.name(), "power change requested");
                 asked = Some(Instant::now());

@@ -187,6 +187,24 @@ pub enum Error {
         /// Address of the BMC.
         address: Address,
     },
+    /// Wake-on-LAN has no hardware address to send to.
+    #[error("{address} has no hardware address for Wake-on-LAN")]
+    NoMac {
+        /// Name of the machine.
+        address: Address,
+    },
+    /// A magic packet was sent on no interface.
+    #[error("cannot send a magic packet on {interface}")]
+    MagicPacket {
+        /// Network interface of the box.
+        interface: String,
+        /// Error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// The SecureOn password has another form than the one of NICs. The text is a secret.
+    #[error("the SecureOn password is not four or six bytes, such as aa:bb:cc:dd:ee:ff")]
+    InvalidSecureOn,
     /// Intel AMT, or the connection to the management engine, failed.
     #[error("Intel AMT of {address}")]
     Amt {
@@ -281,6 +299,7 @@ impl Error {
             | Self::Hostile { .. }
             | Self::Paused { .. }
             | Self::ConsoleBusy { .. }
+            | Self::MagicPacket { .. }
             | Self::NotConfirmed { .. } => true,
             Self::SessionRefused { status, .. } => status.is_transient(),
             Self::CommandRefused { code, .. } => code.is_transient(),
@@ -293,6 +312,8 @@ impl Error {
             | Self::LoginHeld { .. }
             | Self::SuiteRefused { .. }
             | Self::Credentials { .. }
+            | Self::NoMac { .. }
+            | Self::InvalidSecureOn
             | Self::UnknownSuite { .. }
             | Self::Unanswered { .. }
             | Self::BootDevice { .. }
@@ -314,6 +335,11 @@ impl Hint for Error {
                 Some("enable serial-over-LAN for this user in the setup of the BMC")
             }
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
+            Self::NoMac { .. } => Some(
+                "add connection.providerOptions.wakeOnLAN.macs to the Machine, or name the Machine \
+                 in bmcRef of a Hardware",
+            ),
+            Self::InvalidSecureOn => Some("correct the key secureOn of the Secret"),
             _ => None,
         }
     }

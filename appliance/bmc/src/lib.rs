@@ -17,13 +17,14 @@ mod intel_amt;
 pub mod ipmi;
 pub mod registry;
 mod services;
+mod wake_on_lan;
 
 pub use ::redfish::{Security as RedfishSecurity, Trust};
 pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};
 pub use amt::{Fingerprint, Security};
 pub use capabilities::{BootControl, Capabilities, Feature};
-pub use driver::{BootDevice, BootOverride, Driver, Pending, Power, PowerAction};
+pub use driver::{BootDevice, BootOverride, Confirmation, Driver, Pending, Power, PowerAction};
 pub use endpoint::{
     Address, CipherSuite, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions,
 };
@@ -32,3 +33,4 @@ pub use error::Error;
 pub use hardware::{HardwareInventory, LogEntry, Sensor, SensorState};
 pub use intel_amt::IntelAmt;
 pub use services::check;
+pub use wake_on_lan::{SecureOn, WakeOnLan, magic_packet};

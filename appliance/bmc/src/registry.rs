@@ -10,6 +10,7 @@ use amt::Security;
 use crate::ipmi::Ipmi;
 use crate::ipmi::line::Line;
 use crate::services::{RedfishDriver, WebhookDriver, WebhookLine};
+use crate::wake_on_lan::WakeOnLanDriver;
 use crate::{Driver, Endpoint, IntelAmt, Protocol};
 
 /// Maximum number of stored lines of one protocol. Above this number, unused lines are dropped,
@@ -33,6 +34,7 @@ pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
             let options = options.clone();
             Box::new(RedfishDriver::new(line(&REDFISH_LINES, &endpoint), endpoint, options))
         }
+        Protocol::WakeOnLan(_) => Box::new(WakeOnLanDriver::new(endpoint)),
         Protocol::Rpc(..) | Protocol::HomeAssistant { .. } | Protocol::Plug(_) => {
             Box::new(WebhookDriver::new(line(&WEBHOOK_LINES, &endpoint), endpoint))
         }

@@ -13,6 +13,7 @@ pub mod ages;
 pub mod enrollment;
 pub mod job;
 pub mod machine;
+pub mod power;
 pub mod runtime;
 pub mod task;
 pub mod workflow;

@@ -8,18 +8,19 @@ mod queue;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bmc::{MACHINE, Machine, MachineCondition, MachineStatus};
+use api::bmc::{MACHINE, Machine, MachineCondition, MachineStatus, Provider};
 use api::meta::ObjectKey;
-use bmc::{Driver, Power};
+use bmc::{Confirmation, Driver};
 use jiff::Timestamp;
 use stdx::Clock;
 
-pub use drivers::{BmcDrivers, Drivers, connect};
+pub use drivers::{BmcDrivers, Drivers, connect, connect_machine};
 pub use polling::Polls;
 pub use queue::QueuedDrivers;
 
 use polling::Outcome;
 
+use crate::power::{Conclusion, MachineSightings};
 use crate::runtime::{BMCS_AT_ONCE_MAX, Reconciled, Reconciler, Requeue};
 use objects::{Objects, fetch, write_status};
 
@@ -52,9 +53,19 @@ impl Reconciler for MachineReconciler {
             let found: Result<Machine, _> = fetch(objects, MACHINE, key).await;
             let machine = found.inspect_err(|_| self.polls.forget(key))?;
             let connection = &machine.spec.connection;
-            let reading = match connect(objects, self.drivers.as_ref(), connection, key).await {
-                Ok(driver) => read(driver.as_ref()).await,
-                Err(why) => Reading { power: Err(why), capabilities: Vec::new() },
+            let drivers = self.drivers.as_ref();
+            let seen = drivers.sightings().map(|it| it.of(key)).unwrap_or_default();
+            let reading = match connect_machine(objects, drivers, connection, key, Some(key)).await
+            {
+                Ok(driver) => {
+                    let has_engine = connection.provider() == Ok(Provider::IntelAmt);
+                    read(driver.as_ref(), &seen, has_engine).await
+                }
+                Err(why) => Reading {
+                    conclusion: seen.conclude(None, false),
+                    error: Some(why),
+                    capabilities: Vec::new(),
+                },
             };
             let outcome = outcome(&machine.status, &reading);
             if let Some(status) = decide(&machine.status, reading, self.clock.now()) {
@@ -65,38 +76,47 @@ impl Reconciler for MachineReconciler {
     }
 }
 
-/// Result of one read of a BMC.
+/// Result of one read of a BMC, together with the requests of the machine.
 struct Reading {
-    /// Power state, or an error as a sentence.
-    power: Result<Power, String>,
+    /// Power state with its reason.
+    conclusion: Conclusion,
+    /// Error of the BMC as a sentence; `None` if the BMC responded.
+    error: Option<String>,
     /// Names of what the driver can do; empty without a driver.
     capabilities: Vec<String>,
 }
 
-/// Reads the power state and the capabilities.
-async fn read(driver: &dyn Driver) -> Reading {
-    let power = driver.power().await.map_err(|error| error.sentence());
+/// Reads the power state and the capabilities. `seen` are the requests of the machine, and
+/// `has_engine` is true if a management engine answers at the address of the machine.
+async fn read(driver: &dyn Driver, seen: &MachineSightings, has_engine: bool) -> Reading {
+    let power = driver.power().await;
     let capabilities = driver.capabilities().names().into_iter().map(str::to_owned).collect();
-    Reading { power, capabilities }
+    let report = match driver.confirmation() {
+        Confirmation::Report => power.as_ref().ok().copied(),
+        Confirmation::Sighting { .. } => None,
+    };
+    let conclusion = seen.conclude(report, has_engine);
+    Reading { conclusion, error: power.err().map(|error| error.sentence()), capabilities }
 }
 
 /// Compares a reading with the status before it.
 fn outcome(before: &MachineStatus, reading: &Reading) -> Outcome {
-    match &reading.power {
-        Err(_) => Outcome::Unreachable,
-        Ok(power) if before.power_state.as_deref() == Some(&power.to_string()) => Outcome::Same,
-        Ok(_) => Outcome::Changed,
+    let power = reading.conclusion.power.to_string();
+    match &reading.error {
+        Some(_) => Outcome::Unreachable,
+        None if before.power_state.as_deref() == Some(&power) => Outcome::Same,
+        None => Outcome::Changed,
     }
 }
 
 /// Returns the status after a reading, or `None` if only the time changed.
 fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<MachineStatus> {
-    let Reading { power, capabilities } = reading;
-    let (power, contactable, message) = match power {
-        Ok(power) => (power.to_string(), "True", String::new()),
-        Err(why) => ("unknown".to_owned(), "False", why),
-    };
+    let Reading { conclusion, error, capabilities } = reading;
+    let (power, power_reason) = (conclusion.power.to_string(), conclusion.summary);
+    let contactable = if error.is_none() { "True" } else { "False" };
+    let message = error.unwrap_or_default();
     let same = before.power_state.as_deref() == Some(&power)
+        && before.power_reason == power_reason
         && before.capabilities == capabilities
         && before.conditions.iter().any(|condition| {
             condition.kind == "Contactable"
@@ -113,7 +133,7 @@ fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<Ma
         message,
     };
     let conditions = vec![condition];
-    Some(MachineStatus { power_state: Some(power), capabilities, conditions })
+    Some(MachineStatus { power_state: Some(power), power_reason, capabilities, conditions })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use stdx::Clock;
 
 use crate::ages::Ages;
-use crate::machine::{Drivers, connect};
+use crate::machine::{Drivers, connect_machine};
 use crate::runtime::{BMCS_AT_ONCE_MAX, Reconciled, Reconciler, Requeue};
 use act::Failure;
 use decide::Plan;
@@ -134,7 +134,9 @@ impl TaskReconciler {
     ) -> Result<Result<String, Failure>, ObjectError> {
         let connection = &task.spec.connection;
         let objects = self.objects.as_ref();
-        let driver = match connect(objects, self.drivers.as_ref(), connection, key).await {
+        let machine = self.machine_of(task).await?;
+        let (drivers, machine) = (self.drivers.as_ref(), machine.as_ref());
+        let driver = match connect_machine(objects, drivers, connection, key, machine).await {
             Ok(driver) => driver,
             Err(why) => return Ok(Err(Failure::NotConnected(why))),
         };
@@ -148,8 +150,24 @@ impl TaskReconciler {
             status.set("Running", decide::SENT);
             self.write(task, status).await?;
         }
-        let driver = GuardedDriver { driver: driver.as_ref(), tasks: self, task };
+        let driver = GuardedDriver { driver: driver.as_ref(), tasks: self, task, machine };
         Ok(act::act(&driver, plan, sent).await)
+    }
+
+    /// Returns the bmc Machine of the Task's Job; `None` without a Job.
+    async fn machine_of(&self, task: &Task) -> Result<Option<ObjectKey>, ObjectError> {
+        let owner = task.metadata.owner_references.iter().find(|owner| owner.kind == JOB.kind);
+        let Some(owner) = owner else { return Ok(None) };
+        let key = ObjectKey::new(&task.metadata.namespace, &owner.name);
+        let job: Option<Job> = find(self.objects.as_ref(), JOB, &key).await?;
+        Ok(job.map(|job| {
+            let machine = &job.spec.machine_ref;
+            let namespace = match machine.namespace.as_str() {
+                "" => &key.namespace,
+                other => other,
+            };
+            ObjectKey::new(namespace, &machine.name)
+        }))
     }
 
     /// Returns the time since the start of the Task.

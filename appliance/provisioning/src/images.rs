@@ -33,6 +33,7 @@ use crate::index::Index;
 use crate::networks::nic;
 use containers::Containers;
 use destinations::Destinations;
+pub use destinations::is_own;
 use mentions::OwnNames;
 use pins::{Pin, Pins};
 use readers::MentionReaders;

@@ -22,6 +22,7 @@ use stdx::MacAddr;
 
 use claims::{Claimant, Claims};
 pub use contested::Contested;
+pub use neighbors::interface as neighbor_interface;
 pub use requester::Requester;
 pub use works::WorkflowProgress;
 
@@ -47,8 +48,8 @@ struct Tables {
     enrolling: HashSet<String>,
     /// IP addresses of the BMCs, by bmc Machine.
     controllers: HashMap<ObjectKey, IpAddr>,
-    /// Power states that the BMCs report, by bmc Machine.
-    powers: HashMap<ObjectKey, Power>,
+    /// Power states with their reasons, by bmc Machine.
+    powers: HashMap<ObjectKey, (Power, Arc<str>)>,
     /// Virtual addresses of control planes, by ControlPlaneEndpoint.
     endpoints: HashMap<ObjectKey, Ipv4Addr>,
     /// Progress of workflows for the status view.

@@ -16,7 +16,6 @@ mod machines;
 pub mod networks;
 pub mod object_watcher;
 pub mod objects;
-pub mod own_addresses;
 pub mod status_sources;
 
 pub use self::objects::{recorder, references};

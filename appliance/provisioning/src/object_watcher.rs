@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, TASK, Task};
+use api::bmc::{Action, BootDevice, JOB, Job, MACHINE, PowerAction, Provider, TASK, Task};
 use api::meta::{ObjectKey, Resource};
 use api::network::control_plane_endpoint::CONTROL_PLANE_ENDPOINT;
 use api::tinkerbell::{HARDWARE, WORKFLOW};
@@ -274,9 +274,9 @@ impl ObjectWatcher {
             }
             _ => {
                 let text = |path: &str| object.pointer(path).and_then(Value::as_str);
-                self.index.put_power(key.clone(), text("/status/powerState"));
-                // A status write of the controller itself must not trigger another request to the
-                // BMC.
+                let reason = text("/status/powerReason");
+                self.index.put_power(key.clone(), text("/status/powerState"), reason);
+                // A status write of the controller must not trigger another request to the BMC.
                 if before != generation {
                     let host = text("/spec/connection/host").unwrap_or_default();
                     self.index.put_controller(key.clone(), host);
@@ -313,7 +313,9 @@ impl ObjectWatcher {
     /// at once.
     async fn record_task(&self, object: Value) {
         let Ok(task) = read::<Task>(object) else { return };
-        if !task.status.is("Completed") {
+        // These events quote the report of a BMC, which a machine with Wake-on-LAN does not have.
+        let has_bmc = task.spec.connection.provider() != Ok(Provider::WakeOnLan);
+        if !task.status.is("Completed") || !has_bmc {
             return;
         }
         let Some(boot_event) = task_moment(&task.spec.task) else { return };

@@ -6,7 +6,9 @@ mod boot;
 mod cluster_api;
 mod controllers;
 mod device;
+mod own_addresses;
 mod pages;
+mod sightings;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

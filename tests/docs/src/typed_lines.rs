@@ -35,6 +35,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo DEMO_NUCS=3 make demo", DEMO),
     ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
     ("sudo DEMO_KEEP=1 make demo", DEMO),
+    ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),
     ("kubectl get tinkerbellmachines -A", "tests/peers, `founding_guide`, runs it"),
     ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
     ("kubectl get managementclusters", PAIRING),

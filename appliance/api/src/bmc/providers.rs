@@ -3,14 +3,15 @@
 use serde_json::Value;
 
 use super::Connection;
+use Provider::{HomeAssistant, Plug, Rpc, WakeOnLan};
 
 /// Names of the protocols with a driver in `preferredOrder`, in lower case.
 const IPMI: &str = "ipmitool";
 const INTEL_AMT: &str = "intelamt";
 const GOFISH: &str = "gofish";
 /// Protocols whose options exclude all other protocols.
-const EXCLUSIVE: [(&str, Provider); 3] =
-    [(HOME_ASSISTANT, Provider::HomeAssistant), (RPC, Provider::Rpc), (PLUG, Provider::Plug)];
+const EXCLUSIVE: [(&str, Provider); 4] =
+    [(HOME_ASSISTANT, HomeAssistant), (RPC, Rpc), (PLUG, Plug), (WAKE_ON_LAN, WakeOnLan)];
 /// Key of `providerOptions` for Home Assistant.
 pub const HOME_ASSISTANT: &str = "homeassistant";
 /// Key of `providerOptions` for a webhook.
@@ -19,6 +20,8 @@ pub const RPC: &str = "rpc";
 pub const REDFISH: &str = "redfish";
 /// Key of `providerOptions` for a smart plug, which upstream lacks.
 pub const PLUG: &str = "plug";
+/// Key of `providerOptions` for Wake-on-LAN, which upstream lacks.
+pub const WAKE_ON_LAN: &str = "wakeOnLAN";
 /// Key of `providerOptions` with a list of driver names, in order of preference.
 const ORDER: &str = "preferredOrder";
 
@@ -37,6 +40,8 @@ pub enum Provider {
     HomeAssistant,
     /// Smart plug or switch port.
     Plug,
+    /// Magic packets of Wake-on-LAN.
+    WakeOnLan,
 }
 
 impl Connection {
@@ -118,6 +123,7 @@ mod tests {
             (json!({ "rpc": { "consumerURL": "http://x" }, "ipmitool": {} }), Provider::Rpc),
             (json!({ "rpc": {}, "homeassistant": {} }), Provider::HomeAssistant),
             (json!({ "plug": { "preset": "shelly" }, "redfish": {} }), Provider::Plug),
+            (json!({ "wakeOnLAN": {} }), Provider::WakeOnLan),
         ] {
             assert_eq!(connection(options.clone()).provider(), Ok(expected), "{options}");
         }

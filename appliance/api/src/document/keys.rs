@@ -81,8 +81,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("workflowtimeout", "global_timeout"),
 ];
 
-/// Environment variables of the box's actions. The first entry of a row is the image's repository
-/// name.
+/// Environment variables of the box's actions. A row begins with the image's repository name.
 pub const SETTINGS: &[(&str, &[&str])] = &[
     ("image2disk", IMAGE),
     ("qemuimg2disk", IMAGE),

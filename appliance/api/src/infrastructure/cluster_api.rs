@@ -17,8 +17,7 @@ pub const MACHINE_V1BETA2: Resource = resource("v1beta2", "Machine", "machines")
 
 /// Label of an object with the name of its Cluster.
 pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
-/// Label of a machine of the control plane, also of its infrastructure object; the value does not
-/// matter.
+/// Label of a machine of the control plane and of its infrastructure object, with any value.
 pub const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 /// Annotation of an object that controllers must not change; the value does not matter.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";

@@ -21,8 +21,7 @@ pub struct HardwareSpec {
     pub agent_id: Option<String>,
     /// Permissions for automatic actions on the machine.
     pub auto: Auto,
-    /// Network interfaces. The machine boots from the first, or from the interface of a boot
-    /// request.
+    /// Network interfaces. The machine boots from the first, or from that of a boot request.
     pub interfaces: Vec<Interface>,
     /// Disks, in the owner's order.
     pub disks: Vec<Disk>,
@@ -152,8 +151,7 @@ pub struct Dhcp {
     pub vlan_id: String,
     /// Classless static routes, DHCP option 121.
     pub classless_static_routes: Vec<StaticRoute>,
-    /// TFTP server name, DHCP option 66; replaces the box's boot options together with
-    /// `boot_file_name`.
+    /// TFTP server name, DHCP option 66; with `boot_file_name`, replaces the box's boot options.
     pub tftp_server_name: String,
     /// Boot file name, DHCP option 67.
     pub boot_file_name: String,

@@ -65,7 +65,10 @@ impl Client {
                 let plug = Box::new(Plug::new(preset, address, login, plug.tls)?);
                 Self::Plug { plug, off_below_watts }
             }
-            Protocol::Ipmi { .. } | Protocol::Amt(_) | Protocol::Redfish(_) => return Ok(None),
+            Protocol::Ipmi { .. }
+            | Protocol::Amt(_)
+            | Protocol::Redfish(_)
+            | Protocol::WakeOnLan(_) => return Ok(None),
         }))
     }
 

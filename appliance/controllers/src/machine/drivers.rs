@@ -3,6 +3,8 @@
 mod http;
 mod http_options;
 mod redfish;
+pub(super) mod sighted;
+mod wake_on_lan;
 
 use std::sync::Arc;
 
@@ -13,6 +15,10 @@ use bmc::{Address, Credentials, Driver, Endpoint, Fingerprint, Protocol, Securit
 
 use objects::{Objects, fetch};
 
+pub use sighted::connect_machine;
+
+use crate::power::Sightings;
+
 /// Optional key of a Secret: SHA-256 of the TLS certificate that the BMC must have.
 const FINGERPRINT: &str = "certificateFingerprint";
 
@@ -20,15 +26,27 @@ const FINGERPRINT: &str = "certificateFingerprint";
 pub trait Drivers: Send + Sync + 'static {
     /// Returns the driver of one BMC.
     fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver>;
+
+    /// Returns the requests that the box received from machines; `None` if it records none.
+    fn sightings(&self) -> Option<Arc<dyn Sightings>> {
+        None
+    }
 }
 
 /// Factory that creates the drivers of the crate `bmc`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BmcDrivers;
+#[derive(Clone, Default)]
+pub struct BmcDrivers {
+    /// Requests that the box received from machines.
+    pub sightings: Option<Arc<dyn Sightings>>,
+}
 
 impl Drivers for BmcDrivers {
     fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver> {
         Arc::from(bmc::registry::open(endpoint))
+    }
+
+    fn sightings(&self) -> Option<Arc<dyn Sightings>> {
+        self.sightings.clone()
     }
 }
 
@@ -59,8 +77,8 @@ async fn login(
     let provider = connection.provider()?;
     let secrets = Secrets { objects, owner };
     let credentials = match (provider, connection.auth_secret_ref.name.as_str()) {
-        // A webhook has secrets of its own, and a plug may have no login.
-        (Provider::Rpc, _) | (Provider::Plug, "") => Credentials::default(),
+        // A webhook has secrets of its own, magic packets have no login, and a plug may have none.
+        (Provider::Rpc | Provider::WakeOnLan, _) | (Provider::Plug, "") => Credentials::default(),
         _ => secrets.credentials(&connection.auth_secret_ref).await?,
     };
     let (address, protocol) = match provider {
@@ -75,6 +93,7 @@ async fn login(
         Provider::Rpc => http::rpc(connection, &secrets).await?,
         Provider::HomeAssistant => http::home_assistant(connection)?,
         Provider::Plug => http::plug(connection)?,
+        Provider::WakeOnLan => wake_on_lan::wake_on_lan(connection, &secrets).await?,
     };
     let endpoint = Endpoint { address, credentials, protocol };
     bmc::check(&endpoint).map_err(|error| error.sentence())?;

@@ -10,14 +10,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bmc::{BootOverride, Capabilities, Driver, Endpoint, Error, Pending, Power, PowerAction};
+use bmc::{
+    BootOverride, Capabilities, Confirmation, Driver, Endpoint, Error, HardwareInventory, LogEntry,
+    Pending, Power, PowerAction, Sensor,
+};
 use stdx::Clock;
+use tokio::io::DuplexStream;
 use tokio::time::Instant;
 
 use self::breaker::{Breaker, FAILURES_MAX, Outcome};
 use self::rate::RateLimit;
 use self::refusals::Refusals;
 use super::{Drivers, jitter};
+use crate::power::Sightings;
 
 /// Maximum number of stored BMCs. Above this number, BMCs without a running request are dropped.
 const BMCS_MAX: usize = 4096;
@@ -87,6 +92,10 @@ impl QueuedDrivers {
 }
 
 impl Drivers for QueuedDrivers {
+    fn sightings(&self) -> Option<Arc<dyn Sightings>> {
+        self.drivers.sightings()
+    }
+
     fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver> {
         Arc::new(QueuedDriver {
             record: self.record(&endpoint),
@@ -137,6 +146,18 @@ impl Driver for QueuedDriver {
         self.driver.capabilities()
     }
 
+    fn confirmation(&self) -> Confirmation {
+        self.driver.confirmation()
+    }
+
+    fn power_reason(&self) -> Option<String> {
+        self.driver.power_reason()
+    }
+
+    fn is_silent(&self) -> bool {
+        self.driver.is_silent()
+    }
+
     fn power(&self) -> Pending<'_, Power> {
         Box::pin(self.queued(|| self.driver.power()))
     }
@@ -163,6 +184,26 @@ impl Driver for QueuedDriver {
 
     fn eject_media(&self) -> Pending<'_, ()> {
         Box::pin(self.queued(|| self.driver.eject_media()))
+    }
+
+    fn identify(&self, time: Duration) -> Pending<'_, ()> {
+        Box::pin(self.queued(move || self.driver.identify(time)))
+    }
+
+    fn sensors(&self) -> Pending<'_, Vec<Sensor>> {
+        Box::pin(self.queued(|| self.driver.sensors()))
+    }
+
+    fn events(&self) -> Pending<'_, Vec<LogEntry>> {
+        Box::pin(self.queued(|| self.driver.events()))
+    }
+
+    fn inventory(&self) -> Pending<'_, HardwareInventory> {
+        Box::pin(self.queued(|| self.driver.inventory()))
+    }
+
+    fn console(&self) -> Pending<'_, DuplexStream> {
+        Box::pin(self.queued(|| self.driver.console()))
     }
 }
 

@@ -1,18 +1,24 @@
 mod fleet;
 
+use std::time::Duration;
+
 use api::bmc::MachineStatus;
 use bmc::Power;
 use jiff::Timestamp;
 
 use super::{Reading, decide};
+use crate::power::{MachineSightings, Sighting, Source};
 
-fn reading(power: Result<Power, &str>) -> Reading {
-    Reading { power: power.map_err(str::to_owned), capabilities: vec!["on".to_owned()] }
+fn reading(report: Result<Power, &str>, sightings: Vec<Sighting>) -> Reading {
+    let seen = MachineSightings { sightings, ..MachineSightings::default() };
+    let conclusion = seen.conclude(report.ok(), false);
+    let error = report.err().map(str::to_owned);
+    Reading { conclusion, error, capabilities: vec!["on".to_owned()] }
 }
 
 #[test]
 fn writes_only_news() {
-    let now = Timestamp::UNIX_EPOCH;
+    let (now, reading) = (Timestamp::UNIX_EPOCH, |report| reading(report, Vec::new()));
     let on = decide(&MachineStatus::default(), reading(Ok(Power::On)), now).unwrap();
     assert_eq!((on.power_state.as_deref(), on.capabilities.len()), (Some("on"), 1));
     assert_eq!(decide(&on, reading(Ok(Power::On)), now), None);
@@ -23,4 +29,21 @@ fn writes_only_news() {
     assert!(decide(&lost, reading(Ok(Power::Off)), now).is_some());
     let other = Reading { capabilities: Vec::new(), ..reading(Ok(Power::On)) };
     assert!(decide(&on, other, now).is_some());
+}
+
+#[test]
+fn requests_of_the_machine_change_the_report_of_its_bmc() {
+    let now = Timestamp::UNIX_EPOCH;
+    let agent =
+        |seconds| vec![Sighting { source: Source::Agent, age: Duration::from_secs(seconds) }];
+    let status = |report, sightings| {
+        decide(&MachineStatus::default(), reading(report, sightings), now).unwrap()
+    };
+    let torn = status(Ok(Power::Off), agent(10));
+    assert_eq!(torn.power_state.as_deref(), Some("unknown"));
+    assert!(torn.power_reason.starts_with("its BMC reports off, but its agent"), "{torn:?}");
+    let silent_bmc = status(Err("no answer"), agent(3));
+    assert_eq!(silent_bmc.power_state.as_deref(), Some("on"));
+    assert_eq!(silent_bmc.conditions[0].status, "False");
+    assert_eq!(decide(&torn, reading(Ok(Power::Off), agent(11)), now), None, "only older");
 }

@@ -1,8 +1,10 @@
 //! Execution of a Task's plan with a BMC driver.
 
+mod sighted;
+
 use std::time::Duration;
 
-use bmc::{BootControl, Driver, Power, PowerAction};
+use bmc::{BootControl, Confirmation, Driver, Power, PowerAction};
 use tokio::time::Instant;
 
 use super::decide::Plan;
@@ -29,6 +31,18 @@ pub enum Failure {
     Unknown(bmc::Error),
     /// The operating system did not shut down within five minutes.
     StillOn,
+    /// A machine without a BMC sent no request after the command to switch on.
+    NotSighted {
+        /// Time from the command to the end of the wait.
+        within: Duration,
+    },
+    /// The driver cannot switch off, and the machine is not silent.
+    NotSwitchedOff {
+        /// Name of the driver.
+        driver: &'static str,
+        /// Reason of the last power state.
+        reason: String,
+    },
 }
 
 impl Failure {
@@ -38,7 +52,10 @@ impl Failure {
             Self::NotConnected(_) => true,
             Self::Bmc(bmc::Error::NotConfirmed { .. }) => true,
             Self::Bmc(error) | Self::NotDone(error) => error.is_transient(),
-            Self::Unknown(_) | Self::StillOn => false,
+            Self::Unknown(_)
+            | Self::StillOn
+            | Self::NotSighted { .. }
+            | Self::NotSwitchedOff { .. } => false,
         }
     }
 
@@ -49,7 +66,10 @@ impl Failure {
             Self::Bmc(bmc::Error::NotConfirmed { source, .. }) => {
                 source.as_deref().map(bmc::Error::sentence)
             }
-            Self::Bmc(bmc::Error::Withheld { .. }) | Self::StillOn => None,
+            Self::Bmc(bmc::Error::Withheld { .. })
+            | Self::StillOn
+            | Self::NotSighted { .. }
+            | Self::NotSwitchedOff { .. } => None,
             Self::NotConnected(_) | Self::Bmc(_) | Self::NotDone(_) | Self::Unknown(_) => {
                 Some(self.to_string())
             }
@@ -72,6 +92,18 @@ impl std::fmt::Display for Failure {
                 "the operating system did not shut down within {} s of the request",
                 SHUT_DOWN.as_secs()
             ),
+            Self::NotSighted { within } => write!(
+                f,
+                "sent, no sighting in {} s: check that Wake-on-LAN is on and deep sleep is off in \
+                 the firmware setup, that the cable is in and the link LED is lit, and that the \
+                 machine boots from the network first; or press its power button",
+                within.as_secs()
+            ),
+            Self::NotSwitchedOff { driver, reason } => write!(
+                f,
+                "{driver} cannot switch the machine off, and the machine is not silent: {reason}; \
+                 shut it down or press its power button, then request the action again"
+            ),
         }
     }
 }
@@ -86,13 +118,26 @@ impl From<bmc::Error> for Failure {
 /// has sent a command that must not be repeated.
 pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, Failure> {
     let deadline = Instant::now() + POWER_CONFIRM;
+    match (driver.confirmation(), plan) {
+        (Confirmation::Sighting { within }, Plan::Reach(Power::On)) => {
+            return sighted::switch_on(driver, within).await;
+        }
+        (Confirmation::Sighting { .. }, Plan::Reach(Power::Off) | Plan::ShutDown) => {
+            return sighted::switch_off(driver).await;
+        }
+        _ => {}
+    }
     match plan {
         Plan::Reach(power) => {
             bmc::ensure(driver, power, deadline).await?;
             Ok(format!("power is {power}, confirmed"))
         }
         Plan::ShutDown => shut_down(driver).await,
-        Plan::Read => Ok(format!("power is {}", driver.power().await?)),
+        Plan::Read => {
+            let power = driver.power().await?;
+            let reason = driver.power_reason().map(|reason| format!(": {reason}"));
+            Ok(format!("power is {power}{}", reason.unwrap_or_default()))
+        }
         Plan::Restart(_) if sent => {
             bmc::ensure(driver, Power::On, deadline).await?;
             Ok("sent by an earlier attempt and not repeated; power is on".to_owned())

@@ -6,7 +6,8 @@
 //! until the machine is on again. Errors of the BMC that may pass are shown in the Task's status.
 
 use api::bmc::{TASK, Task};
-use bmc::{BootOverride, Capabilities, Driver, Error, Pending, Power, PowerAction};
+use api::meta::ObjectKey;
+use bmc::{BootOverride, Capabilities, Confirmation, Driver, Error, Pending, Power, PowerAction};
 
 use super::{TaskReconciler, decide};
 use objects::{ObjectError, fetch};
@@ -19,6 +20,8 @@ pub struct GuardedDriver<'a> {
     pub tasks: &'a TaskReconciler,
     /// Task that is executed.
     pub task: &'a Task,
+    /// Machine of the Task; `None` if the Task has no Job.
+    pub machine: Option<&'a ObjectKey>,
 }
 
 impl GuardedDriver<'_> {
@@ -69,6 +72,18 @@ impl Driver for GuardedDriver<'_> {
         self.driver.capabilities()
     }
 
+    fn confirmation(&self) -> Confirmation {
+        self.driver.confirmation()
+    }
+
+    fn power_reason(&self) -> Option<String> {
+        self.driver.power_reason()
+    }
+
+    fn is_silent(&self) -> bool {
+        self.driver.is_silent()
+    }
+
     fn power(&self) -> Pending<'_, Power> {
         Box::pin(async move { self.shown(self.driver.power().await).await })
     }
@@ -78,7 +93,12 @@ impl Driver for GuardedDriver<'_> {
             if matches!(action, PowerAction::Off | PowerAction::Soft) {
                 self.permit(action).await?;
             }
-            self.shown(self.driver.set_power(action).await).await
+            self.shown(self.driver.set_power(action).await).await?;
+            if let (Some(machine), Some(sightings)) = (self.machine, self.tasks.drivers.sightings())
+            {
+                sightings.acknowledged(machine, action);
+            }
+            Ok(())
         })
     }
 

@@ -1,3 +1,5 @@
+mod sighted;
+
 use std::sync::Arc;
 use std::time::Duration;
 

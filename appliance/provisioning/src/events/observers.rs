@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use api::core::ObjectEvent;
 use api::tinkerbell::{HARDWARE, Hardware};
+use controllers::power::{RequestTimes, Source};
 use dhcp::{DhcpEvent, DropReason};
 use metadata::PhoneHome;
 use netboot::{FetchEvent, Outcome};
@@ -30,6 +31,7 @@ pub struct Observers {
     loaders: Arc<Loaders>,
     dhcp_requests: DhcpRequests,
     stages: Mutex<HashMap<MacAddr, Stage>>,
+    request_times: RequestTimes,
 }
 
 impl Observers {
@@ -41,7 +43,8 @@ impl Observers {
         loaders: Arc<Loaders>,
     ) -> Self {
         let (dhcp_requests, stages) = (DhcpRequests::default(), Mutex::default());
-        Self { index, recorder, clock, loaders, dhcp_requests, stages }
+        let request_times = RequestTimes::default();
+        Self { index, recorder, clock, loaders, dhcp_requests, stages, request_times }
     }
 
     /// Returns the DHCP clients of the last hour, newest request first.
@@ -54,6 +57,16 @@ impl Observers {
             decision: asked.decision,
         })
         .collect()
+    }
+
+    /// Returns the times of the last requests of each machine.
+    pub fn request_times(&self) -> &RequestTimes {
+        &self.request_times
+    }
+
+    /// Records the time of a request of a machine.
+    fn sighted(&self, hardware: &Hardware, source: Source) {
+        self.request_times.note(hardware.key(), source, self.clock.steady());
     }
 
     /// Records an event in the history of a machine.
@@ -141,6 +154,9 @@ fn subject(hardware: &Hardware) -> Subject {
 impl dhcp::Observer for Observers {
     fn observe(&self, event: DhcpEvent) {
         self.dhcp_requests.note(&event, self.clock.now());
+        if let DhcpEvent::Discover { mac, .. } | DhcpEvent::Requested { mac, .. } = &event {
+            self.index.by_mac(*mac).inspect(|it| self.sighted(it, Source::Dhcp));
+        }
         match event {
             DhcpEvent::UnknownMac { mac, drop_reason, .. } => self.unknown(mac, drop_reason),
             DhcpEvent::Discover { mac, stage } => self.with(mac, |hardware| {
@@ -193,6 +209,9 @@ fn is_worth_telling(reason: DropReason) -> bool {
 impl dhcp::v6::Observer for Observers {
     fn observe(&self, event: dhcp::v6::Event) {
         use dhcp::v6::Event;
+        if let Event::Offered { mac, .. } | Event::Replied { mac, .. } = &event {
+            self.index.by_mac(*mac).inspect(|it| self.sighted(it, Source::Dhcp));
+        }
         match event {
             Event::Unknown { mac } => self.unknown(mac, Some(DropReason::Unknown)),
             Event::Offered { mac, stage } => self.with(mac, |hardware| {
@@ -248,6 +267,7 @@ impl netboot::Observer for Observers {
         let Some(hardware) = by_mac.or_else(|| self.index.by_address(peer)) else {
             return tracing::debug!(?event, "an unknown machine fetched");
         };
+        self.sighted(&hardware, Source::Boot);
         if let Some(event) = fetch_moment(event) {
             if let BootEvent::FetchedLoader { file, .. } = &event {
                 let file = file.rsplit('/').next().unwrap_or_default();
@@ -330,6 +350,8 @@ fn failed(file: String, via: Via, why: &str) -> BootEvent {
 
 impl metadata::Observer for Observers {
     fn answered(&self, peer: IpAddr, path: &str, status: u16) {
+        let Some(hardware) = self.index.requester(peer).machine() else { return };
+        self.sighted(&hardware, Source::Metadata);
         // A boot makes about thirty metadata requests, and only one of them is recorded. For
         // cloud-init it is the first request in the version that it requires.
         if status == 200
@@ -342,7 +364,6 @@ impl metadata::Observer for Observers {
                     | "/config.ign"
                     | "/talos"
             )
-            && let Some(hardware) = self.index.requester(peer).machine()
         {
             self.record_event(&hardware, &BootEvent::AskedMetadata { path: path.to_owned() });
         }
@@ -364,6 +385,7 @@ impl metadata::Observer for Observers {
 
     fn phoned_home(&self, news: PhoneHome) {
         if let Some(hardware) = self.index.requester(news.peer).machine() {
+            self.sighted(&hardware, Source::Metadata);
             let hostname = news.hostname.unwrap_or_default();
             self.record_event(&hardware, &BootEvent::PhonedHome { hostname });
         }

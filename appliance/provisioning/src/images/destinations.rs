@@ -96,7 +96,7 @@ fn carried(address: IpAddr) -> Option<IpAddr> {
 }
 
 /// Returns true for an address of the box itself: a socket can be bound only to such an address.
-pub(crate) fn is_own(address: IpAddr) -> bool {
+pub fn is_own(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 

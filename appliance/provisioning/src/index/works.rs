@@ -52,18 +52,24 @@ impl Index {
         tables.courses.iter().map(|(key, course)| (key.clone(), Arc::clone(course))).collect()
     }
 
-    /// Sets the power state that a BMC reported: any value except `on` and `off` counts as unknown.
-    pub fn put_power(&self, key: ObjectKey, state: Option<&str>) {
+    /// Sets the power state of a bmc Machine with its reason. Values except `on` and `off` count
+    /// as unknown.
+    pub fn put_power(&self, key: ObjectKey, state: Option<&str>, reason: Option<&str>) {
         let power = match state {
             Some("on") => Power::On,
             Some("off") => Power::Off,
             _ => Power::Unknown,
         };
-        self.write().powers.insert(key, power);
+        self.write().powers.insert(key, (power, reason.unwrap_or_default().into()));
     }
 
     /// Returns the last power state of the bmc Machine `key`.
     pub fn power(&self, key: &ObjectKey) -> Power {
-        self.read().powers.get(key).copied().unwrap_or_default()
+        self.read().powers.get(key).map(|(power, _)| *power).unwrap_or_default()
+    }
+
+    /// Returns the reason of the last power state of the bmc Machine `key`; empty without one.
+    pub fn power_reason(&self, key: &ObjectKey) -> Arc<str> {
+        self.read().powers.get(key).map(|(_, reason)| Arc::clone(reason)).unwrap_or_default()
     }
 }

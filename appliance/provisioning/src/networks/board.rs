@@ -59,6 +59,11 @@ impl Board {
         self.board().standings.get(interface).cloned()
     }
 
+    /// Returns the interfaces of all networks of the box.
+    pub fn interfaces(&self) -> Vec<String> {
+        self.board().standings.keys().cloned().collect()
+    }
+
     /// Stores why a service cannot run yet. A new reason is logged once.
     pub fn wait(&self, interface: &str, service: &'static str, why: String) {
         let key = (interface.to_owned(), service);

@@ -39,6 +39,7 @@ struct MachineFacts {
     course: Option<Arc<WorkflowProgress>>,
     progress: Option<Progress>,
     power: Power,
+    power_reason: Arc<str>,
     last_report: Option<Timestamp>,
     leased: Option<IpAddr>,
 }
@@ -67,8 +68,9 @@ impl MachineSource {
         let ids = agent.into_iter().chain(hardware.spec.macs().map(|mac| mac.to_string()));
         let last_report = ids.filter_map(|id| self.agents.last_seen(&id)).max();
         let leased = hardware.spec.macs().find_map(|mac| self.index.lease_of(mac));
-        let power = bmc.map(|bmc| self.index.power(&bmc)).unwrap_or_default();
-        MachineFacts { hardware, course, progress, power, last_report, leased }
+        let power = bmc.as_ref().map(|bmc| self.index.power(bmc)).unwrap_or_default();
+        let power_reason = bmc.map(|bmc| self.index.power_reason(&bmc)).unwrap_or_default();
+        MachineFacts { hardware, course, progress, power, power_reason, last_report, leased }
     }
 }
 
@@ -105,6 +107,7 @@ impl MachineFacts {
             mac: hardware.spec.macs().next(),
             ip: reserved.filter(|ip| !ip.is_empty()).or_else(leased).unwrap_or_default().into(),
             power: self.power,
+            power_reason: (*self.power_reason).into(),
             workflow: work.map(|work| work.name.clone()).unwrap_or_default(),
             attempt: work.map_or(0, |work| work.attempt),
             attempts_max: work.map_or(0, |work| work.attempts_max),

@@ -145,6 +145,8 @@ pub struct Machine {
     pub ip: Text,
     /// Power state of the machine.
     pub power: Power,
+    /// Reason of the power state; may be empty.
+    pub power_reason: Text,
     /// Name of the machine's workflow; may be empty.
     pub workflow: Text,
     /// Number of the current attempt at the step.

@@ -21,12 +21,12 @@ use endpoints::{Endpoints, KernelAddresses};
 use futures_util::future;
 use objects::Objects;
 use provisioning::images::Images;
-use provisioning::own_addresses::OwnAddresses;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
 use super::boot::METADATA_PORT;
+use super::own_addresses::OwnAddresses;
 use crate::device_id;
 
 /// Parts that the controllers of all management clusters share.

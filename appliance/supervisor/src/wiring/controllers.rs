@@ -17,6 +17,7 @@ use provisioning::references::EngineReferences;
 use tokio::sync::oneshot;
 
 use super::Wiring;
+use super::sightings::BoxSightings;
 
 /// Maximum time for reading all stored objects.
 const LIST_WAIT: Duration = Duration::from_secs(60);
@@ -36,11 +37,23 @@ impl Wiring {
         signals
     }
 
+    /// Returns the drivers of BMCs, with the requests that the box received from machines.
+    fn drivers(&self) -> BmcDrivers {
+        let sightings = BoxSightings::new(
+            self.index.clone(),
+            Arc::clone(&self.agents),
+            Arc::clone(&self.observers),
+            self.board.clone(),
+            Arc::clone(&self.clock),
+        );
+        BmcDrivers { sightings: Some(Arc::new(sightings)) }
+    }
+
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
     /// boots before that would be treated as a machine without a workflow.
     pub(super) async fn controllers(&mut self, state: &Path) -> anyhow::Result<()> {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
-        let drivers = Arc::new(QueuedDrivers::new(Arc::new(BmcDrivers), Arc::clone(&clock)));
+        let drivers = Arc::new(QueuedDrivers::new(Arc::new(self.drivers()), Arc::clone(&clock)));
         let timeouts = Timeouts {
             agent: Duration::from_secs(self.config.agents.silence_secs.into()),
             boot: Duration::from_secs(self.config.agents.boot_secs.into()),

@@ -25,6 +25,7 @@ async fn endpoint(fields: Value) -> Result<Endpoint, String> {
         json!({ "username": "YQ==", "password": "eA==", "certificateFingerprint": pin }),
     );
     secret("hmac", json!({ "secret": "czNjcmV0" }));
+    secret("wake", json!({ "secureOn": "YWE6YmI6Y2M6ZGQ=" }));
     let mut connection = json!({ "host": "10.0.0.9", "authSecretRef": { "name": "bmc" } });
     connection.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
     let connection: Connection = serde_json::from_value(connection).unwrap();
@@ -142,6 +143,24 @@ async fn a_plug_needs_no_login_and_home_assistant_a_token() {
     let found = endpoint(switch).await.unwrap();
     assert_eq!(found.address.to_string(), "http://10.0.0.5:8123");
     assert_eq!(found.credentials.password.expose(), "x");
+}
+
+#[tokio::test]
+async fn wake_on_lan_needs_no_login_and_takes_the_password_of_the_nic_from_a_secret() {
+    let plain = json!({ "authSecretRef": {}, "providerOptions": { "wakeOnLAN": {} } });
+    let Protocol::WakeOnLan(options) = endpoint(plain).await.unwrap().protocol else { panic!() };
+    assert_eq!((options.macs.len(), options.port, options.secure_on), (0, 9, None));
+    let set = json!({
+        "authSecretRef": { "name": "wake" },
+        "providerOptions": { "wakeOnLAN": { "macs": ["52:54:00:77:00:01"], "port": 7 } },
+    });
+    let Protocol::WakeOnLan(options) = endpoint(set).await.unwrap().protocol else { panic!() };
+    assert_eq!((options.macs.len(), options.port), (1, 7));
+    assert_eq!(options.secure_on.unwrap().expose(), "aa:bb:cc:dd");
+    let missing = with(json!({ "wakeOnLAN": {} })).await.unwrap_err();
+    assert!(missing.contains("secureOn"), "{missing}");
+    let wrong = with(json!({ "wakeOnLAN": { "macs": ["x"] } })).await.unwrap_err();
+    assert!(wrong.contains("hardware address"), "{wrong}");
 }
 
 #[tokio::test]

@@ -123,7 +123,7 @@ async fn a_machine_is_switched_to_what_it_is_not() {
     let unknown = "the power state of nuc-03 is unknown: its BMC does not respond";
     assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, unknown);
     for (state, word) in [("on", "off"), ("off", "on")] {
-        rig.actions.index.put_power(bmc.clone(), Some(state));
+        rig.actions.index.put_power(bmc.clone(), Some(state), None);
         assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, "");
         let jobs = rig.all(JOB).await;
         let asked = |job: &&Value| job["spec"]["tasks"] == json!([{ "powerAction": word }]);

@@ -1,7 +1,7 @@
 //! List of machines, and the page of one machine.
 
 use askama::Template;
-use status::view::StatusView;
+use status::view::{Machine, StatusView};
 
 use super::{Events, Facts, Line, Part, Row, badge, escaped, part, rendered, row};
 
@@ -16,6 +16,14 @@ struct Machines {
 struct Bar<'a> {
     percent: u8,
     label: &'a str,
+}
+
+/// Returns the power state with its reason.
+fn power(machine: &Machine) -> String {
+    match machine.power_reason.as_str() {
+        "" => machine.power.word().to_owned(),
+        reason => format!("{}: {reason}", machine.power.word()),
+    }
 }
 
 /// Renders a progress bar with its value as text.
@@ -34,7 +42,7 @@ pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
     };
     let word = badge(&machine.status(), machine.tone(), machine.state.shape());
     let row = row(view, machine);
-    let mut facts = vec![("MAC", row.mac), ("IP", row.ip), ("Power", row.power.to_owned())];
+    let mut facts = vec![("MAC", row.mac), ("IP", row.ip), ("Power", power(machine))];
     facts.push(("Workflow", row.workflow));
     facts.push(("Now", row.detail));
     facts.push(("Last seen", row.seen));

@@ -8,7 +8,7 @@ use capi_controllers::tinkerbell_cluster::{BoxAddresses, OtherHost};
 use capi_controllers::tinkerbell_machine::MetadataUrls;
 use config::Config;
 
-use crate::images::destinations::is_own;
+use provisioning::images::is_own;
 
 /// Addresses of the box on its networks.
 pub struct OwnAddresses {

@@ -1,0 +1,104 @@
+//! Driver of a machine whose power state only its own requests show.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use api::bmc::Connection;
+use api::meta::ObjectKey;
+use bmc::{
+    BootOverride, Capabilities, Confirmation, Driver, Endpoint, Pending, Power, PowerAction,
+    Protocol,
+};
+use objects::Objects;
+
+use super::{Drivers, login};
+use crate::power::{Conclusion, Sightings};
+
+/// Returns the driver for a connection of the bmc Machine `machine`, with the credentials from its
+/// Secret. `owner` is the object whose namespace a Secret reference without namespace means.
+///
+/// # Errors
+/// The connection has no driver, its Secret is missing or incomplete, or an option is invalid.
+pub async fn connect_machine(
+    objects: &dyn Objects,
+    drivers: &dyn Drivers,
+    connection: &Connection,
+    owner: &ObjectKey,
+    machine: Option<&ObjectKey>,
+) -> Result<Arc<dyn Driver>, String> {
+    let endpoint = login(objects, connection, owner).await?;
+    Ok(open(drivers, endpoint, machine))
+}
+
+/// Returns the driver of an endpoint. A driver without a report of the power state gets its MAC
+/// addresses, its interfaces and its power state from the requests of the machine.
+pub fn open(
+    drivers: &dyn Drivers,
+    mut endpoint: Endpoint,
+    machine: Option<&ObjectKey>,
+) -> Arc<dyn Driver> {
+    let (Protocol::WakeOnLan(options), Some(machine), Some(sightings)) =
+        (&mut endpoint.protocol, machine, drivers.sightings())
+    else {
+        return drivers.open(endpoint);
+    };
+    let seen = sightings.of(machine);
+    if options.macs.is_empty() {
+        options.macs = seen.macs;
+    }
+    options.interfaces = seen.interfaces;
+    let (driver, machine) = (drivers.open(endpoint), machine.clone());
+    Arc::new(SightedDriver { driver, sightings, machine })
+}
+
+/// Driver that reads the power state from the requests of the machine.
+struct SightedDriver {
+    driver: Arc<dyn Driver>,
+    sightings: Arc<dyn Sightings>,
+    machine: ObjectKey,
+}
+
+impl SightedDriver {
+    fn conclusion(&self) -> Conclusion {
+        self.sightings.of(&self.machine).conclude(None, false)
+    }
+}
+
+impl Driver for SightedDriver {
+    fn name(&self) -> &'static str {
+        self.driver.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.driver.capabilities()
+    }
+
+    fn confirmation(&self) -> Confirmation {
+        self.driver.confirmation()
+    }
+
+    fn power_reason(&self) -> Option<String> {
+        Some(self.conclusion().reason)
+    }
+
+    fn is_silent(&self) -> bool {
+        let seen = self.sightings.of(&self.machine);
+        seen.are_silent(&seen.conclude(None, false))
+    }
+
+    fn power(&self) -> Pending<'_, Power> {
+        Box::pin(ready(Ok(self.conclusion().power)))
+    }
+
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        self.driver.set_power(action)
+    }
+
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
+        self.driver.set_boot_device(boot)
+    }
+
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
+        self.driver.boot_device()
+    }
+}

@@ -1,0 +1,82 @@
+//! Power state of a machine from all evidence: the report of its BMC, and the requests that the box
+//! received from the machine. Pure rules, without I/O and without a clock.
+//!
+//! A missing request never means off: an installed system may be silent for days. A machine is off
+//! only if its BMC reports so, or if a shutdown was acknowledged and silence followed. Evidence
+//! that contradicts itself means unknown, and the reason names both sides.
+
+mod conclusion;
+mod request_times;
+mod sightings;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use bmc::PowerAction;
+pub use conclusion::{Conclusion, Confidence, conclude};
+pub use request_times::RequestTimes;
+pub use sightings::{MachineSightings, Sightings, WithoutSightings};
+
+/// Maximum age of a request that shows that the machine is on. An agent sends a message at least
+/// every 10 s.
+pub const FRESH: Duration = Duration::from_secs(30);
+/// Minimum silence after which a machine that cannot be asked is taken as off.
+pub const SILENT: Duration = Duration::from_secs(120);
+/// Maximum time from the acknowledgement of a shutdown to the last request of the machine.
+pub const SETTLE: Duration = Duration::from_secs(10);
+
+/// Origin of a sighting: a request that the machine itself sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Message of the agent on the machine.
+    Agent,
+    /// DHCP request (RFC 2131, RFC 8415).
+    Dhcp,
+    /// Request for a boot file by TFTP or HTTP.
+    Boot,
+    /// Request for metadata, or the phone-home call of the installed system.
+    Metadata,
+    /// ARP reply. The management engine of a machine with Intel AMT sends replies while the machine
+    /// is off.
+    Arp,
+}
+
+impl Source {
+    /// All sources, for tables.
+    pub const ALL: [Self; 5] = [Self::Agent, Self::Dhcp, Self::Boot, Self::Metadata, Self::Arp];
+
+    /// Returns the request as a clause.
+    fn clause(self) -> &'static str {
+        match self {
+            Self::Agent => "its agent sent a message",
+            Self::Dhcp => "it sent a DHCP request",
+            Self::Boot => "it fetched a boot file",
+            Self::Metadata => "it read its metadata",
+            Self::Arp => "it answered ARP",
+        }
+    }
+}
+
+/// Last request from one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting {
+    /// Kind of the request.
+    pub source: Source,
+    /// Time since the request.
+    pub age: Duration,
+}
+
+/// All evidence about one machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// State that the BMC reports now; `None` without a BMC, or without an answer.
+    pub report: Option<bmc::Power>,
+    /// Last request from each source.
+    pub sightings: Vec<Sighting>,
+    /// Time since the machine acknowledged the last shutdown; `None` without one, and after a later
+    /// request to switch on.
+    pub shutdown: Option<Duration>,
+    /// True if a management engine shares the NIC of the machine and answers ARP.
+    pub has_engine: bool,
+}
