@@ -13,6 +13,7 @@ needs=(
   ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
   openipmi:ipmi_sim ipmitool:ipmitool swtpm:swtpm swtpm-tools:swtpm_setup
   iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
+  etherwake:etherwake wakeonlan:wakeonlan
   atftp:atftp curl:curl openssh-client:ssh isc-dhcp-client:dhclient dhcpcd-base:dhcpcd
   systemd:/lib/systemd/systemd-networkd
   chromium:chromium chrony:chronyd default-jdk-headless:javac maven:mvn

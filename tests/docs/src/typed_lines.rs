@@ -34,6 +34,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo make demo", DEMO),
     ("sudo DEMO_NUCS=3 make demo", DEMO),
     ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
+    ("sudo DEMO_BMC=wol make demo", "`power` of tests/scenarios starts a machine of each kind"),
     ("sudo DEMO_KEEP=1 make demo", DEMO),
     ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),
     ("kubectl get tinkerbellmachines -A", "tests/peers, `founding_guide`, runs it"),

@@ -1,4 +1,5 @@
-//! A NUC's BMC: OpenIPMI's `ipmi_sim`, one process each, at `10.77.0.(100+N)` port 623.
+//! A NUC's BMC at `10.77.0.(100+N)`. For IPMI it is OpenIPMI's `ipmi_sim`, one process each, port
+//! 623.
 //!
 //! `ipmi_sim` supports IPMI 2.0 with cipher suites 0 to 14, so 3 but not 17, and does not control
 //! QEMU: for chassis commands `ipmi_sim` runs `rack-chassis`, which sends them to the rack.
@@ -9,12 +10,16 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 
+use amt_sim::AmtSim;
 use stdx::Secret;
 use stdx::testing::PATIENCE;
 
+use crate::amt::AmtEngine;
 use crate::namespace::Namespace;
-use crate::{Error, children, machine, poll};
+use crate::webhook::Webhook;
+use crate::{BmcKind, Error, Nuc, children, machine, poll};
 
 /// RMCP's port (IPMI v2.0, 13.1.1).
 const PORT: u16 = 623;
@@ -25,17 +30,28 @@ const PASSWORD_BYTES: usize = 8;
 /// Address and credentials of a BMC.
 #[derive(Debug, Clone)]
 pub struct BmcAccess {
-    /// Address on the rack's network; the port is 623.
+    /// Protocol of the BMC.
+    pub kind: BmcKind,
+    /// Address on the rack's network; the port is the standard one of the protocol, and
+    /// [`BmcAccess::WEBHOOK_PORT`] for a webhook.
     pub address: Ipv4Addr,
     /// User name, always `admin`.
     pub user: String,
-    /// Random password of the rack.
+    /// Random password of the rack; the secret of the signatures for a webhook.
     pub password: Secret,
 }
 
 impl BmcAccess {
-    pub(crate) fn new(number: u8, password: &Secret) -> Self {
-        Self { address: address(number), user: USER.to_owned(), password: password.clone() }
+    /// TCP port of the webhook.
+    pub const WEBHOOK_PORT: u16 = 8090;
+
+    pub(crate) fn new(kind: BmcKind, number: u8, password: &Secret) -> Self {
+        // The simulated engine has one account.
+        let password = match kind {
+            BmcKind::Amt => Secret::from(AmtSim::PASSWORD),
+            _ => password.clone(),
+        };
+        Self { kind, address: address(number), user: USER.to_owned(), password }
     }
 }
 
@@ -49,13 +65,40 @@ pub fn password() -> Secret {
     Secret::from(stdx::random_hex(PASSWORD_BYTES))
 }
 
-/// A running BMC, killed when dropped.
+/// A running BMC, ended when dropped.
 #[derive(Debug)]
-pub struct Bmc {
-    child: Child,
+pub enum Bmc {
+    /// NUC that has no BMC.
+    None,
+    /// OpenIPMI's simulator in a process.
+    Ipmi(IpmiProcess),
+    /// HTTP server for signed requests.
+    Webhook(Webhook),
+    /// Simulated management engine, in threads of this process.
+    Amt(AmtEngine),
 }
 
 impl Bmc {
+    /// Starts the BMC of a NUC. Configuration and state of `ipmi_sim` go to `work`, its log to
+    /// `out`.
+    pub fn start(nuc: &Arc<Nuc>, rack: &Namespace, work: &Path, out: &Path) -> Result<Self, Error> {
+        let access = nuc.bmc();
+        Ok(match access.kind {
+            BmcKind::WakeOnLan => Self::None,
+            BmcKind::Ipmi => Self::Ipmi(IpmiProcess::start(nuc.number(), access, rack, work, out)?),
+            BmcKind::Webhook => Self::Webhook(Webhook::start(nuc, rack)?),
+            BmcKind::Amt => Self::Amt(AmtEngine::start(nuc, rack)?),
+        })
+    }
+}
+
+/// A running `ipmi_sim`, killed when dropped.
+#[derive(Debug)]
+pub struct IpmiProcess {
+    child: Child,
+}
+
+impl IpmiProcess {
     /// Starts the BMC of NUC `number` and waits until the BMC listens. Configuration and state go
     /// to `work`, the log goes to `out`. `work` must not contain spaces, because the command line
     /// of the chassis program contains this path.
@@ -93,7 +136,7 @@ impl Bmc {
     }
 }
 
-impl Drop for Bmc {
+impl Drop for IpmiProcess {
     fn drop(&mut self) {
         children::end(&mut self.child);
     }

@@ -96,6 +96,21 @@ impl Segment {
     }
 }
 
+/// Power control of all NUCs of a rack.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BmcKind {
+    /// IPMI 2.0 over LAN, by OpenIPMI's `ipmi_sim`.
+    #[default]
+    Ipmi,
+    /// No BMC: the NIC starts a machine that is off when it receives a magic packet.
+    WakeOnLan,
+    /// HTTP server that controls the chassis, with the requests and signatures of Tinkerbell's
+    /// Rufio.
+    Webhook,
+    /// Intel AMT without TLS.
+    Amt,
+}
+
 /// The machine's own, permanent boot order, as set in its firmware setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BootOrder {
@@ -200,6 +215,8 @@ pub struct RackConfig {
     pub dir: PathBuf,
     /// The NUCs; the first has number 1.
     pub nucs: Vec<NucConfig>,
+    /// Power control of the NUCs.
+    pub bmc: BmcKind,
     /// True to keep `dir` even after success.
     pub keep: bool,
     /// A tcpdump filter: matching packets on the bridge are written to `dir/rack.pcap`.
@@ -209,7 +226,8 @@ pub struct RackConfig {
 impl RackConfig {
     /// An empty rack whose logs go to `out/NAME` of this workspace.
     pub fn new(name: &str) -> Self {
-        Self { dir: out_dir().join(name), nucs: Vec::new(), keep: false, capture: None }
+        let (dir, bmc) = (out_dir().join(name), BmcKind::default());
+        Self { dir, nucs: Vec::new(), bmc, keep: false, capture: None }
     }
 
     /// Adds a NUC with the next number.
@@ -226,11 +244,31 @@ impl RackConfig {
         self
     }
 
+    /// Selects the power control of the NUCs.
+    #[must_use]
+    pub fn bmc(mut self, bmc: BmcKind) -> Self {
+        self.bmc = bmc;
+        self
+    }
+
     /// Captures packets that match `filter` (tcpdump's language; empty for all packets).
     #[must_use]
     pub fn capture(mut self, filter: &str) -> Self {
         self.capture = Some(filter.to_owned());
         self
+    }
+}
+
+impl RackConfig {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.nucs.len() > MAX_NUCS {
+            return Err(Error::Config(format!("a rack has at most {MAX_NUCS} NUCs")));
+        }
+        let is_far = |nuc: &NucConfig| nuc.segment != Segment::Near;
+        if self.bmc == BmcKind::WakeOnLan && self.nucs.iter().any(is_far) {
+            return Err(Error::Config("magic packets reach only the box's segment".to_owned()));
+        }
+        self.nucs.iter().try_for_each(NucConfig::check)
     }
 }
 

@@ -25,6 +25,7 @@
 //! then [`Nuc`] for one machine and [`BoxProcess`] for the box as a process; at [`Board`] for the
 //! box as a machine of its own.
 
+mod amt;
 mod bmc;
 mod board;
 mod box_process;
@@ -53,6 +54,8 @@ mod splice;
 mod tpm;
 mod vlan_port;
 mod volatile;
+mod wake;
+mod webhook;
 
 pub use bmc::BmcAccess;
 pub use board::{Board, Bus, Drive};
@@ -60,7 +63,7 @@ pub use box_process::{BoxProcess, BoxProgram};
 pub use capture::{Capture, Datagram, read_datagrams};
 pub use chassis::ask as ask_chassis;
 pub use config::{
-    BootOrder, BootPath, Firmware, Model, Nic, NucConfig, RackConfig, Segment, out_dir,
+    BmcKind, BootOrder, BootPath, Firmware, Model, Nic, NucConfig, RackConfig, Segment, out_dir,
 };
 pub use console_process::ConsoleProcess;
 pub use dhcp::{Kind as DhcpKind, Message as DhcpMessage};

@@ -273,6 +273,14 @@ impl Nuc {
         self.on(Origin::Bmc)
     }
 
+    /// Starts the NUC if it is off and its cable is in, because its NIC received a magic packet.
+    pub(crate) fn wake(&self) -> Result<(), Error> {
+        if self.unplugged.load(Ordering::SeqCst) || self.is_on() {
+            return Ok(());
+        }
+        self.on(Origin::Network)
+    }
+
     pub(crate) fn bmc_power_off(&self) -> Result<(), Error> {
         self.off(Origin::Bmc, Action::Off);
         Ok(())

@@ -26,6 +26,8 @@ pub enum BootDevice {
 pub enum Origin {
     /// The box, through the BMC.
     Bmc,
+    /// A magic packet on the network.
+    Network,
     /// The test, as a person at the power button or the plug.
     Harness,
     /// The software running on the NUC.

@@ -14,11 +14,11 @@ use stdx::MacAddr;
 
 use crate::bmc::{self, Bmc};
 use crate::board::Cable;
-use crate::config::MAX_NUCS;
 use crate::host::complete_checksums;
+use crate::wake::WakeListener;
 use crate::{
-    BmcAccess, Board, BoxProcess, BoxProgram, Capture, Direction, Drive, Error, Host, Nic, Nuc,
-    NucConfig, RackConfig, Segment, chassis, children, impairment, leftovers, machine, nuc,
+    BmcAccess, BmcKind, Board, BoxProcess, BoxProgram, Capture, Direction, Drive, Error, Host, Nic,
+    Nuc, NucConfig, RackConfig, Segment, chassis, children, impairment, leftovers, machine, nuc,
     preflight,
 };
 
@@ -38,6 +38,7 @@ pub struct Rack {
     warden: Option<Child>,
     nucs: Vec<Arc<Nuc>>,
     bmcs: Vec<Bmc>,
+    wake: Option<WakeListener>,
     capture: Option<Capture>,
 }
 
@@ -51,10 +52,7 @@ impl Rack {
     /// be built. All parts built before are removed again.
     pub fn build(config: RackConfig) -> Result<Self, Error> {
         preflight()?;
-        if config.nucs.len() > MAX_NUCS {
-            return Err(Error::Config(format!("a rack has at most {MAX_NUCS} NUCs")));
-        }
-        config.nucs.iter().try_for_each(NucConfig::check)?;
+        config.check()?;
         leftovers::sweep()?;
         let dir = fresh_dir(&config.dir)?;
         let mut rack = Self {
@@ -65,6 +63,7 @@ impl Rack {
             warden: None,
             nucs: Vec::new(),
             bmcs: Vec::new(),
+            wake: None,
             capture: None,
         };
         rack.start_warden()?;
@@ -72,7 +71,7 @@ impl Rack {
         if let Some(filter) = &config.capture {
             rack.capture = Some(rack.start_capture(filter, "rack.pcap")?);
         }
-        rack.mount(config.nucs)?;
+        rack.mount(config.nucs, config.bmc)?;
         Ok(rack)
     }
 
@@ -160,7 +159,7 @@ impl Rack {
     /// # Errors
     /// [`Error::Command`] with ipmitool's error output.
     pub fn ipmitool(&self, number: usize, arguments: &[&str]) -> Result<String, Error> {
-        let BmcAccess { address, user, password } = self.nuc(number).bmc();
+        let BmcAccess { address, user, password, .. } = self.nuc(number).bmc();
         let mut command = self.box_command("ipmitool");
         // -C 3: without a given suite, ipmitool requests the list of cipher suites, which ipmi_sim
         // never answers, and waits ten seconds.
@@ -312,7 +311,7 @@ impl Rack {
     }
 
     /// Creates the NUCs and starts their BMCs.
-    fn mount(&mut self, configs: Vec<NucConfig>) -> Result<(), Error> {
+    fn mount(&mut self, configs: Vec<NucConfig>, kind: BmcKind) -> Result<(), Error> {
         let work = self.work_dir();
         let program =
             programs::find("rack-chassis").map_err(|missing| Error::Config(missing.to_string()))?;
@@ -325,13 +324,14 @@ impl Rack {
         let password = bmc::password();
         let rack = leftovers::rack_namespace(&self.name);
         for (number, config) in (1u8..).zip(configs) {
-            let access = BmcAccess::new(number, &password);
+            let access = BmcAccess::new(kind, number, &password);
             let log = log.try_clone().map_err(Error::path("clone", &path))?;
             let nuc =
                 Nuc::create(number, config, &work, &self.dir, rack.clone(), access.clone(), log)?;
+            self.bmcs.push(Bmc::start(&nuc, &rack, &work, &self.dir)?);
             self.nucs.push(nuc);
-            self.bmcs.push(Bmc::start(number, &access, &rack, &work, &self.dir)?);
         }
+        self.wake = WakeListener::start(kind, &rack, &self.nucs)?;
         chassis::serve(listener, self.nucs.clone());
         Ok(())
     }
@@ -362,6 +362,7 @@ impl Drop for Rack {
         }
         // BMCs end first: a NUC must not be powered on while the rack is removed.
         self.bmcs.clear();
+        self.wake = None;
         for nuc in &self.nucs {
             nuc.retire();
         }

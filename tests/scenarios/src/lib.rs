@@ -37,7 +37,7 @@ pub use ssh_key::SshKey;
 pub use state::WorkflowView;
 
 pub use qemu::{
-    Action, BootDevice, BootOrder, BootPath, BoxProcess, BoxProgram, DhcpKind, DhcpMessage,
-    Direction, Dnsmasq, Firmware, Host, Model, Nic, NucConfig, Origin, Pool, RackConfig, Relay,
-    Segment, out_dir, poll, start_kea,
+    Action, BmcKind, BootDevice, BootOrder, BootPath, BoxProcess, BoxProgram, DhcpKind,
+    DhcpMessage, Direction, Dnsmasq, Firmware, Host, Model, Nic, NucConfig, Origin, Pool,
+    RackConfig, Relay, Segment, out_dir, poll, start_kea,
 };

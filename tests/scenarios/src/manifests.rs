@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use qemu::{Nuc, Segment};
+use qemu::{BmcAccess, BmcKind, Nuc, Segment};
 
 /// An image to install.
 #[derive(Debug, Clone)]
@@ -42,21 +42,9 @@ pub fn nuc_manifest(
         let _ = writeln!(text, "    {line}");
         text
     });
+    let machine = bmc_manifest(&name, bmc);
     format!(
-        "apiVersion: v1\n\
-         kind: Secret\n\
-         metadata: {{name: bmc-{name}}}\n\
-         stringData: {{username: {user}, password: \"{password}\"}}\n\
-         ---\n\
-         apiVersion: bmc.tinkerbell.org/v1alpha1\n\
-         kind: Machine\n\
-         metadata: {{name: bmc-{name}}}\n\
-         spec:\n\
-         \x20 connection:\n\
-         \x20   host: {host}\n\
-         \x20   port: 623\n\
-         \x20   authSecretRef: {{name: bmc-{name}, namespace: default}}\n\
-         \x20   insecureTLS: true\n\
+        "{machine}\
          ---\n\
          apiVersion: tinkerbell.org/v1alpha1\n\
          kind: Hardware\n\
@@ -80,9 +68,53 @@ pub fn nuc_manifest(
          \x20     hostname: {name}\n\
          \x20     ssh_keys: [\"{ssh_key}\"]\n\
          \x20 userData: |\n{indented}",
-        user = bmc.user,
-        password = bmc.password.expose(),
-        host = bmc.address,
+    )
+}
+
+/// Secret and bmc Machine of a NUC.
+fn bmc_manifest(name: &str, bmc: &BmcAccess) -> String {
+    let (address, password) = (bmc.address, bmc.password.expose());
+    let secret = |data: String| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: bmc-{name}}}\nstringData: \
+             {{{data}}}\n---\n"
+        )
+    };
+    let login = || secret(format!("username: {}, password: \"{password}\"", bmc.user));
+    let reference = format!("    authSecretRef: {{name: bmc-{name}, namespace: default}}\n");
+    let (secret, host, options) = match bmc.kind {
+        BmcKind::Ipmi => (login(), address.to_string(), reference),
+        BmcKind::Amt => {
+            let amt = "    providerOptions: {intelAMT: {hostScheme: http}}\n";
+            (login(), address.to_string(), format!("{reference}{amt}"))
+        }
+        BmcKind::WakeOnLan => {
+            let options = "    providerOptions: {wakeOnLAN: {}}\n";
+            (String::new(), name.to_owned(), options.to_owned())
+        }
+        BmcKind::Webhook => {
+            let port = BmcAccess::WEBHOOK_PORT;
+            let options = format!(
+                "\x20   providerOptions:\n\
+                 \x20     rpc:\n\
+                 \x20       consumerURL: http://{address}:{port}/\n\
+                 \x20       hmac:\n\
+                 \x20         secrets: {{sha256: [{{name: bmc-{name}, namespace: default}}]}}\n"
+            );
+            (secret(format!("secret: \"{password}\"")), address.to_string(), options)
+        }
+    };
+    format!(
+        "{secret}\
+         apiVersion: bmc.tinkerbell.org/v1alpha1\n\
+         kind: Machine\n\
+         metadata: {{name: bmc-{name}}}\n\
+         spec:\n\
+         \x20 connection:\n\
+         \x20   host: {host}\n\
+         \x20   port: 623\n\
+         \x20   insecureTLS: true\n\
+         {options}"
     )
 }
 

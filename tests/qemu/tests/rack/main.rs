@@ -5,6 +5,7 @@ mod cable;
 mod lifetime;
 mod power;
 mod segment;
+mod wake;
 
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
 use scenarios::{
-    Firmware, Lab, LabConfig, NucConfig, RackConfig, RunningRack, Screen, install_command,
-    keeps_rack, page_pin, say, show,
+    BmcKind, BootOrder, Firmware, Lab, LabConfig, NucConfig, RackConfig, RunningRack, Screen,
+    install_command, keeps_rack, page_pin, say, show,
 };
 
 /// Install Debian on a virtual NUC, from power-on to cloud-init.
@@ -22,6 +22,9 @@ struct Arguments {
     /// Firmware of the NUCs.
     #[arg(long, env = "DEMO_FIRMWARE", default_value = "uefi")]
     firmware: Kind,
+    /// Power control of the NUCs.
+    #[arg(long, env = "DEMO_BMC", default_value = "ipmi")]
+    bmc: Power,
     /// Leave the rack running at the end: 1 to do so, 0 or empty to end it.
     #[arg(long, env = "DEMO_KEEP", default_value = "")]
     keep: String,
@@ -31,6 +34,29 @@ struct Arguments {
 enum Kind {
     Uefi,
     Bios,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Power {
+    /// IPMI 2.0 over LAN.
+    Ipmi,
+    /// Wake-on-LAN, without a BMC.
+    Wol,
+    /// Signed HTTP requests to a webhook.
+    Webhook,
+    /// Intel AMT without TLS.
+    Amt,
+}
+
+impl Power {
+    fn kind(self) -> BmcKind {
+        match self {
+            Self::Ipmi => BmcKind::Ipmi,
+            Self::Wol => BmcKind::WakeOnLan,
+            Self::Webhook => BmcKind::Webhook,
+            Self::Amt => BmcKind::Amt,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -45,13 +71,18 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
          box binds the ports of DHCP and TFTP inside them; nothing outside them is touched\n\
          hint: sudo make demo"
     );
-    let nuc = match arguments.firmware {
+    let mut nuc = match arguments.firmware {
         Kind::Uefi => NucConfig::uefi(),
         Kind::Bios => NucConfig::bios(),
     };
+    let kind = arguments.bmc.kind();
+    if kind == BmcKind::WakeOnLan {
+        // A magic packet has no boot device.
+        nuc.boot_order = BootOrder::NetworkFirst;
+    }
     let firmware = if nuc.firmware() == Firmware::Uefi { "UEFI" } else { "BIOS" };
     say(&format!("a rack with {} {firmware} NUC(s), switched off", arguments.nucs));
-    let mut rack = RackConfig::new("demo").nucs(arguments.nucs.into(), &nuc);
+    let mut rack = RackConfig::new("demo").nucs(arguments.nucs.into(), &nuc).bmc(kind);
     // The tutorial shows the consoles after the end.
     rack.keep = true;
     let mut config = LabConfig::new(rack);

@@ -13,6 +13,7 @@ mod faults;
 mod founding_guide;
 mod images;
 mod path;
+mod power;
 mod quick_start;
 mod restarts;
 mod storage;
