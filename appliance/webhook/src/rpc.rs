@@ -155,7 +155,8 @@ impl Rpc {
                 message: format!("{message} (code {code})"),
             });
         }
-        Ok(answer["result"].take())
+        // An index would panic for an answer that is not a JSON object.
+        Ok(answer.get_mut("result").map(Value::take).unwrap_or_default())
     }
 
     /// Returns the signed request for `method` at the time `now`.

@@ -69,7 +69,7 @@ async fn a_late_change_is_awaited_with_one_command() {
 
 #[tokio::test]
 async fn an_invalid_answer_causes_no_command() {
-    for text in ["", "<html>", "{", "{\"result\":7}", "{\"result\":null}", "{}", "null"] {
+    for text in ["", "<html>", "{", "[]", "{\"result\":7}", "{\"result\":null}", "{}", "null"] {
         let (receiver, driver) = start(Mode::Text(text), true).await;
         let error =
             ensure(driver.as_ref(), Power::Off, Instant::now() + READINGS).await.unwrap_err();
