@@ -35,8 +35,6 @@ pub enum Mode {
     /// Executes each command at once.
     #[default]
     Honest,
-    /// Reports success, and executes no command.
-    Lying,
     /// Executes each command, and responds with an error of HTTP.
     Unacknowledged,
     /// Executes each command, and reports the old state for this number of readings.
@@ -67,7 +65,6 @@ impl Machine {
     /// Executes a command, and returns the state that the receiver reports.
     fn execute(&mut self, command: Option<&str>) -> bool {
         match command {
-            Some(_) if self.mode == Mode::Lying => {}
             Some("on" | "cycle" | "reset") => self.is_on = true,
             Some(_) => self.is_on = false,
             None => {
