@@ -116,7 +116,7 @@ pub enum Protocol {
         /// Verification of the server's certificate.
         tls: Tls,
     },
-    /// Redfish service.
+    /// Redfish service of the BMC (DMTF DSP0266).
     Redfish(RedfishOptions),
     /// Smart plug, relay or switch port.
     Plug(Box<PlugProtocol>),

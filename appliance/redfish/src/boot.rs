@@ -12,9 +12,9 @@ const URL: &str = "HttpBootUri";
 /// Device or URL to boot from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BootTarget {
-    /// Network boot by PXE.
+    /// Network boot by PXE (`Pxe`), in either mode.
     Pxe,
-    /// Default disk.
+    /// Default disk of the machine, the target `Hdd`.
     Disk,
     /// Setup program of the firmware.
     Setup,

@@ -88,7 +88,7 @@ pub enum Error {
     Redirect {
         /// Method and path of the request.
         step: String,
-        /// Header `Location`, shortened.
+        /// Header `Location`, at most 120 characters of it.
         location: String,
     },
     /// The response is not JSON.

@@ -1,6 +1,6 @@
-//! What the last contact with a service has shown.
+//! Functions of a service, as the last contact has shown.
 
-/// What a service offers for a machine, as the last contact has shown.
+/// Functions that a service offers for a machine, by the last contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learned {
     /// Values of `ResetType`; empty if the service does not state them.

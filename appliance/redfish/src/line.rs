@@ -86,7 +86,7 @@ pub struct Endpoint {
 /// Line to one BMC.
 pub struct Line {
     state: Mutex<State>,
-    /// What the driver may request, by name of the system.
+    /// Functions that the service offers, by name of the system.
     learned: StdMutex<HashMap<String, crate::Learned>>,
     session_idle: Duration,
 }

@@ -115,13 +115,13 @@ async fn off_is_confirmed_and_written_down_before_it_is_sent() {
 async fn a_bmc_without_a_driver_is_sent_nothing() {
     let world = World::new(json!({ "powerAction": "off" }), Power::On);
     let mut task = world.memory.peek(TASK, "t").unwrap();
-    task["spec"]["connection"]["providerOptions"] = json!({ "redfish": { "port": 443 } });
+    task["spec"]["connection"]["providerOptions"] = json!({ "preferredOrder": ["dell"] });
     world.memory.put(TASK, task);
     world.once().await;
     world.once().await;
     assert!(world.fake.calls().is_empty());
     assert_eq!(world.conditions(), ["Failed"]);
-    assert!(world.message().contains("the driver Redfish"), "{}", world.message());
+    assert!(world.message().contains("the driver dell"), "{}", world.message());
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,7 +47,7 @@ pub struct Call<'a> {
     pub method: Method,
     pub path: &'a str,
     pub body: Option<Bytes>,
-    /// Value of `If-Match`.
+    /// Value of `If-Match` (RFC 9110 §13.1.1).
     pub etag: Option<&'a str>,
     /// Header of the login, with its value.
     pub login: Option<(HeaderName, HeaderValue)>,

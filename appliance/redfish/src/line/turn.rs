@@ -82,7 +82,7 @@ impl<'a> Turn<'a> {
         Ok(root)
     }
 
-    /// Reads a resource.
+    /// Reads a resource of the service with the login of the line.
     pub async fn get(&mut self, path: &str) -> Result<Document, Error> {
         let request =
             Request { method: Method::GET, path, body: None, etag: None, may_repeat: true };
