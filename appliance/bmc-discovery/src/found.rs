@@ -27,7 +27,7 @@ pub enum ProtocolKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveredBmc {
-    /// Address that answered.
+    /// Address from which the answers came.
     pub address: Ipv4Addr,
     /// MAC of the address by ARP, in lower case; empty if unknown.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct DiscoveredBmc {
     /// Possible UUIDs of the machine, in lower case. An IPMI GUID has three readings.
     #[serde(default)]
     pub uuids: Vec<String>,
-    /// What answered, for display: `AMT 12.0, provisioned`.
+    /// Description for display: `Intel AMT 12.0, provisioned`.
     pub description: String,
 }
 

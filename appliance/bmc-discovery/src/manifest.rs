@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{DiscoveredBmc, OwnerMatch, ProtocolKind};
 
 /// Returns a Secret and a Machine of `bmc.tinkerbell.org` for the best protocol, and the command
-/// that connects the Machine with its Hardware. The login in the Secret is for the owner to fill in.
+/// that connects the Machine with its Hardware. The owner enters the login in the Secret.
 pub fn manifest(bmc: &DiscoveredBmc, owner: Option<&OwnerMatch>) -> String {
     let namespace = owner.map_or("default", |owner| &owner.namespace);
     let name = match owner {
@@ -33,13 +33,13 @@ pub fn manifest(bmc: &DiscoveredBmc, owner: Option<&OwnerMatch>) -> String {
     };
     yaml.push_str(options);
     if let Some(owner) = owner {
-        let reference = format!(
-            r#"{{"spec":{{"bmcRef":{{"apiGroup":"bmc.tinkerbell.org","kind":"Machine","name":"{name}"}}}}}}"#
-        );
+        let group = "bmc.tinkerbell.org";
+        let reference = format!(r#"{{"apiGroup":"{group}","kind":"Machine","name":"{name}"}}"#);
+        let patch = format!(r#"{{"spec":{{"bmcRef":{reference}}}}}"#);
         let _ = write!(
             yaml,
-            "# Then: kubectl -n {namespace} patch hardware {hardware} --type merge -p '{reference}'\n",
-            hardware = owner.name,
+            "# Then: kubectl -n {namespace} patch hardware {} --type merge -p '{patch}'\n",
+            owner.name,
         );
     }
     yaml

@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn entries_with_an_answer_are_read() {
-        let table = "IP address       HW type     Flags       HW address            Mask     Device\n\
+        let table = "IP address       HW type     Flags       HW address            Mask   Device\n\
             10.0.0.9         0x1         0x2         52:54:00:AA:00:09     *        eth0\n\
             10.0.0.8         0x1         0x0         00:00:00:00:00:00     *        eth0\n";
         let found = neighbors(table);

@@ -33,8 +33,8 @@ pub struct OwnerMatch {
     pub has_bmc: bool,
 }
 
-/// Returns the machine of a management controller. Two machines with the same evidence are no
-/// match, because the evidence is then worthless.
+/// Returns the machine of a management controller. If two machines have
+/// the same evidence, returns `None`, because the evidence is then worthless.
 pub fn owner(bmc: &DiscoveredBmc, machines: &[KnownMachine]) -> Option<OwnerMatch> {
     let by_uuid = |it: &&KnownMachine| !it.uuid.is_empty() && bmc.uuids.contains(&it.uuid);
     let by_mac = |it: &&KnownMachine| !bmc.mac.is_empty() && it.macs.contains(&bmc.mac);

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    access, appliance, backup, bmc, capi, hardware, image, machine, network, template, update,
-    workflow,
+    access, appliance, backup, capi, hardware, image, machine, network, template, update, workflow,
 };
 use crate::output::Format;
 
@@ -78,7 +77,7 @@ pub enum Command {
     Machine(machine::Command),
     /// Find the management controllers (BMCs) of machines
     #[command(subcommand)]
-    Bmc(bmc::Command),
+    Bmc(machine::bmc::Command),
     /// Manage the cache of downloaded images and files
     #[command(subcommand)]
     Image(image::Command),

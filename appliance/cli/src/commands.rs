@@ -3,7 +3,6 @@
 pub mod access;
 pub mod appliance;
 pub mod backup;
-pub mod bmc;
 pub mod capi;
 pub mod hardware;
 pub mod image;

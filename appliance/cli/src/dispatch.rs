@@ -3,8 +3,8 @@
 use crate::args::{Args, Command, Output};
 use crate::client::Client;
 use crate::commands::{
-    Context, access, appliance, backup, bmc, capi, hardware, image, machine, network, template,
-    update, workflow,
+    Context, access, appliance, backup, capi, hardware, image, machine, network, template, update,
+    workflow,
 };
 use crate::error::Error;
 use crate::kubeconfig::{self, Kubeconfig};
@@ -57,7 +57,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Template(command) => template::run(&context, command).await,
         Command::Workflow(command) => workflow::run(&context, command).await,
         Command::Machine(command) => machine::run(&context, command).await,
-        Command::Bmc(command) => bmc::run(&context, command).await,
+        Command::Bmc(command) => machine::bmc::run(&context, command).await,
         Command::Image(command) => image::run(&context, command).await,
         Command::Network(command) => network::run(&context, command).await,
         Command::Update(command) => update::run(&context, command).await,

@@ -10,6 +10,7 @@
 //! [`objects::Objects`], and BMCs through [`Drivers`]. Enter at [`runtime::Controller`].
 
 pub mod ages;
+pub mod consoles;
 pub mod enrollment;
 pub mod job;
 pub mod machine;

@@ -7,7 +7,6 @@
 //! `metadata::Instances`. [`agent_backend::AgentBackend`] is the backend of the workflow service.
 
 pub mod agent_backend;
-pub mod discovery;
 mod enrollment;
 mod events;
 pub mod images;

@@ -6,6 +6,7 @@
 //! service. Enter at `wiring::run`.
 
 mod device_id;
+mod discovery;
 mod handlers;
 mod heap;
 mod journal;

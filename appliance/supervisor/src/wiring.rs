@@ -4,6 +4,7 @@ mod api;
 mod backups;
 mod boot;
 mod cluster_api;
+mod consoles;
 mod controllers;
 mod device;
 mod own_addresses;

@@ -36,6 +36,8 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
     ("sudo DEMO_BMC=wol make demo", "`power` of tests/scenarios starts a machine of each kind"),
     ("sudo DEMO_KEEP=1 make demo", DEMO),
+    ("tinbox bmc discover", "`path` of tests/scenarios runs it"),
+    ("tinbox bmc discover --manifest > bmcs.yaml", "the same search, with another output"),
     ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),
     ("kubectl get tinkerbellmachines -A", "tests/peers, `founding_guide`, runs it"),
     ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
@@ -91,6 +93,8 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("make bench-growth", BENCH),
     ("sudo make bench-hostile", BENCH),
     ("sudo make bench-box", BENCH),
+    ("ssh -p 2222 nuc1@BOX", CONSOLE),
+    ("ssh -p 2222 nuc1@BOX log", CONSOLE),
 ];
 
 const QUICK_START: &str = "`quick_start` of tests/scenarios does this with a virtual NUC";
@@ -99,6 +103,7 @@ const TALOS: &str = "needs Talos' providers; `talos` of tests/peers generates th
 const PROXY: &str = "`repository_proxy` of tests/peers runs it with the address of its box";
 const TAKEOVER: &str = "`cluster_takeover` of tests/peers runs it with a management cluster";
 const ENDPOINT: &str = "needs machines of a control plane; `endpoints` of tests/wire has them";
+const CONSOLE: &str = "`consoles` of tests/peers runs it with a simulated BMC";
 const BY_CI: &str = "run by .ci/run";
 const BUILDROOT: &str = "an hour of Buildroot; .ci/run runs tests/buildroot.sh for its parts";
 const DEMO: &str = "`path` of tests/scenarios installs the same rack by the same library";

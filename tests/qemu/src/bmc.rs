@@ -71,11 +71,11 @@ pub enum Bmc {
     /// NUC that has no BMC.
     None,
     /// OpenIPMI's simulator in a process.
-    Ipmi(IpmiProcess),
+    Ipmi { _process: IpmiProcess },
     /// HTTP server for signed requests.
-    Webhook(Webhook),
+    Webhook { _server: Webhook },
     /// Simulated management engine, in threads of this process.
-    Amt(AmtEngine),
+    Amt { _engine: AmtEngine },
 }
 
 impl Bmc {
@@ -85,9 +85,11 @@ impl Bmc {
         let access = nuc.bmc();
         Ok(match access.kind {
             BmcKind::WakeOnLan => Self::None,
-            BmcKind::Ipmi => Self::Ipmi(IpmiProcess::start(nuc.number(), access, rack, work, out)?),
-            BmcKind::Webhook => Self::Webhook(Webhook::start(nuc, rack)?),
-            BmcKind::Amt => Self::Amt(AmtEngine::start(nuc, rack)?),
+            BmcKind::Ipmi => {
+                Self::Ipmi { _process: IpmiProcess::start(nuc.number(), access, rack, work, out)? }
+            }
+            BmcKind::Webhook => Self::Webhook { _server: Webhook::start(nuc, rack)? },
+            BmcKind::Amt => Self::Amt { _engine: AmtEngine::start(nuc, rack)? },
         })
     }
 }

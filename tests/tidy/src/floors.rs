@@ -157,7 +157,6 @@ const PLACES: [Place; 61] = [
             "api",
             "apiserver",
             "artifact-cache",
-            "bmc-discovery",
             "capi-controllers",
             "config",
             "controllers",

@@ -1,6 +1,7 @@
 //! `machine`: power, inventory, history and log of a machine.
 
 mod adopt;
+pub mod bmc;
 mod history;
 mod inventory;
 mod log;

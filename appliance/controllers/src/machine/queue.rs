@@ -137,6 +137,31 @@ impl QueuedDriver {
     }
 }
 
+impl QueuedDriver {
+    /// Sends a request in a session of its own, so that power requests do not wait for it. A
+    /// refused login counts as in the queue, a missing response does not.
+    async fn beside_the_queue<'a, T>(
+        &'a self,
+        request: impl FnOnce() -> Pending<'a, T>,
+    ) -> Result<T, Error> {
+        let wait = {
+            let mut record = self.record.lock().await;
+            if let Some(error) = record.refusal(&self.endpoint, self.clock.steady()) {
+                return Err(error);
+            }
+            record.rate.take(Instant::now())
+        };
+        tokio::time::sleep(wait).await;
+        match request().await {
+            Err(error) if error.refuses_login() => {
+                let mut record = self.record.lock().await;
+                Err(record.refusals.refused(&self.endpoint, &error, self.clock.as_ref()))
+            }
+            result => result,
+        }
+    }
+}
+
 impl Driver for QueuedDriver {
     fn name(&self) -> &'static str {
         self.driver.name()
@@ -203,7 +228,7 @@ impl Driver for QueuedDriver {
     }
 
     fn console(&self) -> Pending<'_, DuplexStream> {
-        Box::pin(self.queued(|| self.driver.console()))
+        Box::pin(self.beside_the_queue(|| self.driver.console()))
     }
 }
 

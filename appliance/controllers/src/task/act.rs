@@ -118,7 +118,7 @@ impl From<bmc::Error> for Failure {
 /// has sent a command that must not be repeated.
 pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, Failure> {
     let deadline = Instant::now() + POWER_CONFIRM;
-    match (driver.confirmation(), plan) {
+    match (driver.confirmation(), &plan) {
         (Confirmation::Sighting { within }, Plan::Reach(Power::On)) => {
             return sighted::switch_on(driver, within).await;
         }

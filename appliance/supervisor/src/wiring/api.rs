@@ -9,10 +9,10 @@ use apiserver::{AdminAccess, AdminTokens, AuthConfig, Pki};
 use axum::Router;
 use lifecycle::backups::{self, Backups};
 use lifecycle::{admin_tokens, opened, reset, settings};
-use provisioning::discovery::{self, Discovery};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
+use crate::discovery::{self, Discovery};
 use crate::handlers;
 use crate::status_builder::StatusBuilder;
 

@@ -81,6 +81,7 @@ impl Wiring {
             shown: ShownErrors::default(),
         };
         let (poll, polls) = (self.config.bmc.poll(), Polls::default());
+        let console_drivers = Arc::clone(&drivers);
         let machine = MachineReconciler { objects, drivers, clock, poll, polls };
         let (cluster_api, own) = self.cluster_api(state).await?;
         let controller_signals = ControllerSignals {
@@ -116,6 +117,6 @@ impl Wiring {
                 .with_context(|| format!("cannot list every {kind}"))?;
         }
         self.management_clusters(cluster_api);
-        Ok(())
+        self.consoles(state, console_drivers).await
     }
 }

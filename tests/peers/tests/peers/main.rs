@@ -16,6 +16,7 @@ mod cluster_page;
 mod cluster_takeover;
 mod clusterctl;
 mod comparison;
+mod consoles;
 mod containers;
 mod controllers;
 mod definitions;

@@ -34,7 +34,7 @@ const POLL: Duration = Duration::from_secs(3600);
 /// Controllers of Machines, Jobs and Tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Tinkerbell's Rufio.
+    /// Tinkerbell's controllers for BMCs, in the Go program `rufio`.
     Rufio,
     /// Controllers of the box, which the crate `controllers` has.
     Box,
@@ -94,7 +94,7 @@ impl Api {
     /// Starts the controllers of the box.
     fn control(&mut self) {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::new(SystemClock));
-        let drivers = Arc::new(QueuedDrivers::new(Arc::new(BmcDrivers), clock.clone()));
+        let drivers = Arc::new(QueuedDrivers::new(Arc::new(BmcDrivers::default()), clock.clone()));
         let job =
             JobReconciler { objects: objects.clone(), clock: clock.clone(), ages: Ages::default() };
         let task = TaskReconciler {

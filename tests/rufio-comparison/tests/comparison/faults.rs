@@ -29,7 +29,7 @@ async fn start(mode: Mode, is_on: bool) -> (Receiver, Arc<dyn Driver>) {
     let connection = json!({ "host": "192.0.2.5", "providerOptions": { "rpc": rpc } });
     let connection = serde_json::from_value(connection).unwrap();
     let owner = ObjectKey::new("default", "node");
-    (receiver, connect(&objects, &BmcDrivers, &connection, &owner).await.unwrap())
+    (receiver, connect(&objects, &BmcDrivers::default(), &connection, &owner).await.unwrap())
 }
 
 /// Bodies of the commands that arrived, without the readings.

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use amt_sim::{AmtSim, Behavior};
 use bmc_discovery::{DiscoveredBmc, ProtocolKind, Segment, scan};
-use peers::amt_sim::{AmtSim, Behavior};
 
 /// Scans the address of the engine only.
 async fn found(sim: &AmtSim) -> Vec<DiscoveredBmc> {

@@ -19,8 +19,8 @@ use controllers::enrollment::INVENTORY;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::index::Index;
-use ::objects::{Objects, read};
+use objects::{Objects, read};
+use provisioning::index::Index;
 
 /// Neighbors of the kernel by ARP.
 const NEIGHBORS: &str = "/proc/net/arp";

@@ -4,7 +4,7 @@ use bmc_discovery::{Proposal, ProtocolKind};
 use serde_json::json;
 use status::plain;
 
-use super::Context;
+use super::super::Context;
 use crate::client::Path;
 use crate::error::Error;
 use crate::output::{Format, Table};

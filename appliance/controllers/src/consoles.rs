@@ -1,0 +1,160 @@
+//! Serial consoles of the Hardware with a BMC: which are recorded, their sessions, and their keys.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use api::bmc::{MACHINE, Machine, Provider};
+use api::meta::ObjectKey;
+use api::tinkerbell::{HARDWARE, Hardware};
+use objects::{ObjectError, Objects, fetch, read};
+use serial_console::{Machines, OpenError, Pending, RecordMode, Recorded};
+use tokio::io::DuplexStream;
+
+use crate::machine::{Drivers, connect};
+
+/// Annotation of a Machine: `always`, `on-request` or `off`. By default, IPMI is recorded always,
+/// and other providers on request, because their one session blocks other tools.
+pub const ANNOTATION: &str = "tinbox.dev/console";
+
+/// Consoles of the Hardware with a `bmcRef`. A console has the name of its Hardware; Hardware of
+/// the same name in several namespaces has no console, because the name does not identify one.
+pub struct HardwareConsoles {
+    /// Access to Hardware, Machines and Secrets.
+    pub objects: Arc<dyn Objects>,
+    /// Drivers for the management controllers, shared with the controller of Machines, which
+    /// repeats no refused login.
+    pub drivers: Arc<dyn Drivers>,
+}
+
+impl Machines for HardwareConsoles {
+    fn list(&self) -> Pending<'_, Vec<Recorded>> {
+        Box::pin(async {
+            match self.consoles().await {
+                Ok(consoles) => consoles
+                    .into_iter()
+                    .map(|console| Recorded { name: console.hardware.name, mode: console.mode })
+                    .collect(),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot list the machines with a serial console");
+                    Vec::new()
+                }
+            }
+        })
+    }
+
+    fn open<'a>(&'a self, name: &'a str) -> Pending<'a, Result<DuplexStream, OpenError>> {
+        Box::pin(async move {
+            let missing = || refused(format!("hardware {name:?} has no BMC with a console"), true);
+            let consoles =
+                self.consoles().await.map_err(|error| refused(error.to_string(), true))?;
+            let console = consoles.into_iter().find(|console| console.hardware.name == name);
+            let Console { machine: key, .. } = console.ok_or_else(missing)?;
+            let machine: Machine = fetch(self.objects.as_ref(), MACHINE, &key)
+                .await
+                .map_err(|error| refused(error.to_string(), true))?;
+            let connection = &machine.spec.connection;
+            let driver = connect(self.objects.as_ref(), self.drivers.as_ref(), connection, &key)
+                .await
+                .map_err(|error| refused(error, true))?;
+            let opened = driver.console().await;
+            opened.map_err(|error| refused(error.sentence(), error.is_transient()))
+        })
+    }
+
+    fn keys<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<String>> {
+        Box::pin(async move {
+            let hardware = self.hardware().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot read the SSH keys of the Hardware");
+                Vec::new()
+            });
+            let mut named = hardware.into_iter().filter(|it| it.metadata.name == name);
+            let (Some(only), None) = (named.next(), named.next()) else { return Vec::new() };
+            let instance = only.spec.metadata.and_then(|metadata| metadata.instance);
+            instance.map(|instance| instance.ssh_keys).unwrap_or_default()
+        })
+    }
+}
+
+/// Hardware with a console, and its Machine.
+struct Console {
+    hardware: ObjectKey,
+    machine: ObjectKey,
+    mode: RecordMode,
+}
+
+fn refused(message: String, is_transient: bool) -> OpenError {
+    OpenError { message, is_transient }
+}
+
+impl HardwareConsoles {
+    async fn hardware(&self) -> Result<Vec<Hardware>, ObjectError> {
+        let found = self.objects.list(HARDWARE, None).await?;
+        Ok(found.into_iter().filter_map(|object| read(object).ok()).collect())
+    }
+
+    async fn consoles(&self) -> Result<Vec<Console>, ObjectError> {
+        let machines = self.objects.list(MACHINE, None).await?;
+        let machines = machines.into_iter().filter_map(|object| read::<Machine>(object).ok());
+        let modes: HashMap<ObjectKey, RecordMode> = machines
+            .filter_map(|machine| Some((key(&machine.metadata), mode(&machine)?)))
+            .collect();
+        let mut consoles: Vec<Console> = Vec::new();
+        let mut names: HashMap<String, usize> = HashMap::new();
+        for hardware in self.hardware().await? {
+            *names.entry(hardware.metadata.name.clone()).or_default() += 1;
+            let Some(bmc) = &hardware.spec.bmc_ref else { continue };
+            let machine = ObjectKey::new(&hardware.metadata.namespace, &bmc.name);
+            if let Some(mode) = modes.get(&machine) {
+                consoles.push(Console { hardware: key(&hardware.metadata), machine, mode: *mode });
+            }
+        }
+        consoles.retain(|console| names.get(&console.hardware.name) == Some(&1));
+        Ok(consoles)
+    }
+}
+
+fn key(metadata: &api::meta::ObjectMeta) -> ObjectKey {
+    ObjectKey::new(&metadata.namespace, &metadata.name)
+}
+
+/// Returns when the console of a Machine is recorded; `None` for no console.
+fn mode(machine: &Machine) -> Option<RecordMode> {
+    let provider = machine.spec.connection.provider().ok()?;
+    let standard = match provider {
+        Provider::Ipmi => RecordMode::Always,
+        // The drivers of these have no console.
+        _ => return None,
+    };
+    match machine.metadata.annotations.get(ANNOTATION).map(String::as_str) {
+        Some("off") => None,
+        Some("on-request") => Some(RecordMode::OnRequest),
+        Some("always") => Some(RecordMode::Always),
+        _ => Some(standard),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::bmc::Machine;
+    use serde_json::json;
+    use serial_console::RecordMode;
+
+    use super::mode;
+
+    #[test]
+    fn ipmi_is_recorded_unless_the_owner_says_otherwise() {
+        let machine = |annotation: &str, options: serde_json::Value| -> Machine {
+            serde_json::from_value(json!({
+                "metadata": { "name": "bmc", "annotations": { "tinbox.dev/console": annotation } },
+                "spec": { "connection": { "host": "192.0.2.1", "providerOptions": options } },
+            }))
+            .unwrap()
+        };
+        let ipmi = json!({ "ipmitool": { "port": 623 } });
+        assert_eq!(mode(&machine("", ipmi.clone())), Some(RecordMode::Always));
+        assert_eq!(mode(&machine("on-request", ipmi.clone())), Some(RecordMode::OnRequest));
+        assert_eq!(mode(&machine("always", ipmi.clone())), Some(RecordMode::Always));
+        assert_eq!(mode(&machine("off", ipmi)), None);
+        assert_eq!(mode(&machine("always", json!({ "intelAMT": { "port": 16993 } }))), None);
+    }
+}

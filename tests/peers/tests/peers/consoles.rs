@@ -1,0 +1,102 @@
+//! Serial consoles of a real box: a simulated BMC, OpenSSH's client, and a restart of the box.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use peers::{IpmiSim, Tinboxd, poll};
+use stdx::testing::PATIENCE;
+use tempfile::TempDir;
+
+fn key(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    let mut generate = Command::new("ssh-keygen");
+    generate.args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"]).arg(&path);
+    assert!(generate.status().unwrap().success());
+    path
+}
+
+/// Hardware `nuc1` with this public key, and its BMC.
+fn objects(address: &str, key: &str) -> String {
+    format!(
+        r#"
+apiVersion: v1
+kind: Secret
+metadata: {{name: bmc-nuc1, namespace: default}}
+stringData: {{username: {}, password: {}}}
+---
+apiVersion: bmc.tinkerbell.org/v1alpha1
+kind: Machine
+metadata: {{name: bmc-nuc1, namespace: default}}
+spec:
+  connection:
+    host: {address}
+    port: 623
+    insecureTLS: false
+    authSecretRef: {{name: bmc-nuc1, namespace: default}}
+    providerOptions: {{ipmitool: {{cipherSuite: "3"}}}}
+---
+apiVersion: tinkerbell.org/v1alpha1
+kind: Hardware
+metadata: {{name: nuc1, namespace: default}}
+spec:
+  bmcRef: {{apiGroup: bmc.tinkerbell.org, kind: Machine, name: bmc-nuc1}}
+  interfaces: [{{dhcp: {{mac: "02:00:00:00:00:01"}}}}]
+  metadata: {{instance: {{ssh_keys: ["{key}"]}}}}
+"#,
+        IpmiSim::USERNAME,
+        IpmiSim::PASSWORD
+    )
+}
+
+fn ssh(folder: &Path, key: &str, tinboxd: &Tinboxd) -> Output {
+    Command::new("ssh")
+        .args(["-F", "none", "-T", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes"])
+        .args(["-o", "StrictHostKeyChecking=accept-new", "-o"])
+        .arg(format!("UserKnownHostsFile={}", folder.join("known").display()))
+        .arg("-i")
+        .arg(folder.join(key))
+        .args(["-p", "2222", &format!("nuc1@{}", tinboxd.address()), "log"])
+        .env_remove("SSH_AUTH_SOCK")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_box_records_before_anyone_looks_and_keeps_its_host_key() {
+    let folder = TempDir::with_prefix("consoles-").unwrap();
+    let public = std::fs::read_to_string(key(folder.path(), "right").with_extension("pub"));
+    key(folder.path(), "wrong");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let sim = IpmiSim::start_with_serial(listener.local_addr().unwrap()).unwrap();
+    let (mut machine, _) = listener.accept().unwrap();
+    let mut tinboxd = Tinboxd::start().unwrap();
+    let address = sim.endpoint(None).address.host;
+    let applied = tinboxd
+        .kubectl()
+        .unwrap()
+        .run(&["apply", "-f", "-"], &objects(&address, public.unwrap().trim()))
+        .unwrap();
+    assert!(applied.success, "{}", applied.err);
+
+    let log = |tinboxd: &Tinboxd| {
+        let output = ssh(folder.path(), "right", tinboxd);
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let recorded = |tinboxd: &Tinboxd, text: &str| {
+        poll("the recorded text", PATIENCE, || log(tinboxd).1.contains(text)).unwrap();
+    };
+    recorded(&tinboxd, "connected]");
+    std::io::Write::write_all(&mut machine, b"Booting Linux\r\n").unwrap();
+    recorded(&tinboxd, "Booting Linux");
+    let refused = ssh(folder.path(), "wrong", &tinboxd);
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("Permission denied (publickey)"), "{refused}");
+
+    // The client would refuse another host key.
+    tinboxd.restart().unwrap();
+    recorded(&tinboxd, "connected]");
+    std::io::Write::write_all(&mut machine, b"after the restart\r\n").unwrap();
+    recorded(&tinboxd, "after the restart");
+}
