@@ -22,7 +22,8 @@ impl HttpRequest {
             return Err(ErrorKind::InvalidData.into());
         }
         let Some(first) = line(reader)? else { return Ok(None) };
-        if !first.starts_with("POST /wsman ") {
+        // Browsers and scanners read the page `/`, which also answers with the version.
+        if !first.starts_with("POST /wsman ") && !first.starts_with("GET / ") {
             return Err(ErrorKind::InvalidInput.into());
         }
         let mut request = Self::default();
