@@ -36,9 +36,9 @@ pub fn manifest(bmc: &DiscoveredBmc, owner: Option<&OwnerMatch>) -> String {
         let group = "bmc.tinkerbell.org";
         let reference = format!(r#"{{"apiGroup":"{group}","kind":"Machine","name":"{name}"}}"#);
         let patch = format!(r#"{{"spec":{{"bmcRef":{reference}}}}}"#);
-        let _ = write!(
+        let _ = writeln!(
             yaml,
-            "# Then: kubectl -n {namespace} patch hardware {} --type merge -p '{patch}'\n",
+            "# Then: kubectl -n {namespace} patch hardware {} --type merge -p '{patch}'",
             owner.name,
         );
     }

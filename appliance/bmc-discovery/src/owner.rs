@@ -34,7 +34,7 @@ pub struct OwnerMatch {
 }
 
 /// Returns the machine of a management controller. If two machines have
-/// the same evidence, returns `None`, because the evidence is then worthless.
+/// the same evidence, such as a cloned UUID, the function returns `None`.
 pub fn owner(bmc: &DiscoveredBmc, machines: &[KnownMachine]) -> Option<OwnerMatch> {
     let by_uuid = |it: &&KnownMachine| !it.uuid.is_empty() && bmc.uuids.contains(&it.uuid);
     let by_mac = |it: &&KnownMachine| !bmc.mac.is_empty() && it.macs.contains(&bmc.mac);

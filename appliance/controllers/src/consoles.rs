@@ -17,7 +17,7 @@ use crate::machine::{Drivers, connect};
 pub const ANNOTATION: &str = "tinbox.dev/console";
 
 /// Consoles of the Hardware with a `bmcRef`. A console has the name of its Hardware; Hardware of
-/// the same name in several namespaces has no console, because the name does not identify one.
+/// the same name in several namespaces has no console: the name would select several machines.
 pub struct HardwareConsoles {
     /// Access to Hardware, Machines and Secrets.
     pub objects: Arc<dyn Objects>,

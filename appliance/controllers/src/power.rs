@@ -2,8 +2,8 @@
 //! received from the machine. Pure rules, without I/O and without a clock.
 //!
 //! A missing request never means off: an installed system may be silent for days. A machine is off
-//! only if its BMC reports so, or if a shutdown was acknowledged and silence followed. Evidence
-//! that contradicts itself means unknown, and the reason names both sides.
+//! only if its BMC reports so, or if a shutdown was acknowledged and silence followed. If two
+//! pieces of evidence contradict each other, the state is unknown, and the reason names both.
 
 mod conclusion;
 mod request_times;

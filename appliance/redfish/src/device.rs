@@ -104,8 +104,8 @@ impl Redfish {
     /// Sets the boot override, and reads it back.
     ///
     /// # Errors
-    /// The BMC does not respond, does not offer the device, refuses the request, or acknowledges
-    /// it and reports another device.
+    /// The BMC does not respond, does not offer the device, refuses the request, or reports
+    /// another device after it acknowledged the request.
     pub async fn set_boot(&self, request: &BootRequest) -> Result<(), Error> {
         let set = async |turn: &mut Turn<'_>| {
             let system = self.system(turn).await?;

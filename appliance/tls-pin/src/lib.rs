@@ -12,7 +12,9 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, PeerIncompatible,
     SignatureScheme,
@@ -144,6 +146,14 @@ fn failure(error: &std::io::Error) -> Error {
     }
 }
 
+/// Verification of a handshake signature in rustls, for one version of TLS.
+type VerifySignature = fn(
+    &[u8],
+    &CertificateDer<'_>,
+    &DigitallySignedStruct,
+    &WebPkiSupportedAlgorithms,
+) -> Result<HandshakeSignatureValid, rustls::Error>;
+
 /// Verifier that compares the certificate with a fingerprint, and records what was found.
 #[derive(Debug)]
 struct PinVerifier {
@@ -155,6 +165,24 @@ struct PinVerifier {
 impl PinVerifier {
     fn new(pin: Option<Fingerprint>, provider: Arc<CryptoProvider>) -> Self {
         Self { pin, found: Mutex::default(), provider }
+    }
+
+    /// Verifies a signature by `verify` of rustls. If rustls refuses the form of the certificate,
+    /// the key is read without the other fields.
+    fn verify(
+        &self,
+        verify: VerifySignature,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        match verify(message, certificate, signed, algorithms) {
+            Err(rustls::Error::InvalidCertificate(error)) if is_form(&error) => {
+                certificate::verify(message, certificate, signed, algorithms)
+            }
+            verified => verified,
+        }
     }
 }
 
@@ -181,13 +209,7 @@ impl ServerCertVerifier for PinVerifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        match verify_tls12_signature(message, certificate, signed, algorithms) {
-            Err(rustls::Error::InvalidCertificate(error)) if is_form(&error) => {
-                certificate::verify(message, certificate, signed, algorithms)
-            }
-            verified => verified,
-        }
+        self.verify(verify_tls12_signature, message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -196,13 +218,7 @@ impl ServerCertVerifier for PinVerifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        match verify_tls13_signature(message, certificate, signed, algorithms) {
-            Err(rustls::Error::InvalidCertificate(error)) if is_form(&error) => {
-                certificate::verify(message, certificate, signed, algorithms)
-            }
-            verified => verified,
-        }
+        self.verify(verify_tls13_signature, message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -121,7 +121,7 @@ const PLACES: [Place; 61] = [
             "stdx",
         ],
     ),
-    place("endpoints", 3, &["api", "http-edge", "objects", "platform", "stdx"]),
+    place("endpoints", 3, &["api", "http-edge", "objects", "platform", "stdx", "tls-pin"]),
     place("web", 3, &["help", "status", "stdx"]),
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),

@@ -233,8 +233,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Decides after a refused login. A session that ended gets one new session; a service that
-    /// refuses the token of a new session gets HTTP Basic, with the login that it accepted. There
-    /// is no other attempt: each wrong one brings the account nearer to a lockout.
+    /// refuses the token of a new session gets HTTP Basic, with the login that it accepted. No
+    /// further login is sent, because a BMC may lock the account after a few wrong ones.
     async fn relogin(&mut self, logins: u32) -> Result<(), Error> {
         let Some(auth) = self.state.auth.take() else { return Ok(()) };
         if !auth.is_session() {

@@ -6,10 +6,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::*;
 use crate::{Consoles, Pending, Recorded};
 
+/// Sessions that a test opens before it takes one; more mean a loop of the recorder.
+const SESSIONS_MAX: usize = 16;
+
 /// One machine whose sessions the test holds.
 struct OneMachine {
     mode: RecordMode,
-    sessions: mpsc::UnboundedSender<DuplexStream>,
+    sessions: mpsc::Sender<DuplexStream>,
     opened: AtomicUsize,
 }
 
@@ -25,7 +28,7 @@ impl Machines for OneMachine {
                 return Err(OpenError { message, is_transient: true });
             }
             let (ours, theirs) = tokio::io::duplex(64);
-            self.sessions.send(theirs).unwrap();
+            self.sessions.try_send(theirs).unwrap();
             Ok(ours)
         })
     }
@@ -35,10 +38,10 @@ impl Machines for OneMachine {
     }
 }
 
-type Sessions = mpsc::UnboundedReceiver<DuplexStream>;
+type Sessions = mpsc::Receiver<DuplexStream>;
 
 fn start(mode: RecordMode) -> (Consoles, Sessions, DropGuard) {
-    let (sessions, opened) = mpsc::unbounded_channel();
+    let (sessions, opened) = mpsc::channel(SESSIONS_MAX);
     let consoles = Consoles::new(Arc::new(OneMachine { mode, sessions, opened: 0.into() }));
     let shutdown = CancellationToken::new();
     let (running, until) = (consoles.clone(), shutdown.clone());

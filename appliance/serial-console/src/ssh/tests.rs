@@ -14,6 +14,9 @@ use tokio_util::sync::DropGuard;
 use super::*;
 use crate::{Machines, OpenError, Pending, RecordMode, Recorded};
 
+/// Reads of the client's output that wait for the test.
+const READS_MAX: usize = 64;
+
 /// Machine `node` with one session and one key.
 struct OneMachine {
     session: Mutex<Option<DuplexStream>>,
@@ -90,7 +93,7 @@ impl Server {
         ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = ssh.spawn().unwrap();
         let (keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let (sender, shown) = mpsc::channel();
+        let (sender, shown) = mpsc::sync_channel(READS_MAX);
         std::thread::spawn(move || {
             let mut buffer = [0; 512];
             while let Ok(len @ 1..) = screen.read(&mut buffer) {

@@ -94,8 +94,8 @@ mod tests {
             advice("machines", "bmc.tinkerbell.org", &machine, None)
         };
         assert_eq!(with(json!({ "ipmitool": { "port": 623 } })), [""; 0]);
-        let told = with(json!({ "preferredOrder": ["dell"] }));
-        assert!(told.len() == 1 && told[0].contains("the driver dell"), "{told:?}");
+        let warnings = with(json!({ "preferredOrder": ["dell"] }));
+        assert!(warnings.len() == 1 && warnings[0].contains("the driver dell"), "{warnings:?}");
     }
 
     #[test]

@@ -99,17 +99,17 @@ async fn the_led_is_on_for_the_time_and_can_be_switched_off() {
     let _stopped = clock::stop();
     let (sim, ours, theirs) = start();
     // The simulator passes the time and the flag that forces the LED on.
-    let told = || sim.told().last().cloned().unwrap_or_default();
+    let command = || sim.told().last().cloned().unwrap_or_default();
     ours.identify(Duration::from_secs(7)).await.unwrap();
-    assert_eq!(told(), "identify 7 0");
+    assert_eq!(command(), "identify 7 0");
     theirs.run("chassis identify 9").unwrap();
-    assert_eq!(told(), "identify 9 0");
+    assert_eq!(command(), "identify 9 0");
     ours.identify(Duration::from_secs(3600)).await.unwrap();
-    assert_eq!(told(), "identify 255 0", "the longest time of IPMI");
+    assert_eq!(command(), "identify 255 0", "the longest time of IPMI");
     ours.identify(Duration::from_millis(1)).await.unwrap();
-    assert_eq!(told(), "identify 1 0");
+    assert_eq!(command(), "identify 1 0");
     ours.identify(Duration::ZERO).await.unwrap();
-    assert_eq!(told(), "identify 0 0");
+    assert_eq!(command(), "identify 0 0");
 }
 
 #[tokio::test(start_paused = true)]
