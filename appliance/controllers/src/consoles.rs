@@ -12,8 +12,8 @@ use tokio::io::DuplexStream;
 
 use crate::machine::{Drivers, connect};
 
-/// Annotation of a Machine: `always`, `on-request` or `off`. By default, IPMI is recorded always,
-/// and other providers on request, because their one session blocks other tools.
+/// Annotation of a Machine: `always` (default), `on-request` or `off`. Only the driver of IPMI has a
+/// console.
 pub const ANNOTATION: &str = "tinbox.dev/console";
 
 /// Consoles of the Hardware with a `bmcRef`. A console has the name of its Hardware; Hardware of
@@ -27,16 +27,16 @@ pub struct HardwareConsoles {
 }
 
 impl Machines for HardwareConsoles {
-    fn list(&self) -> Pending<'_, Vec<Recorded>> {
+    fn list(&self) -> Pending<'_, Option<Vec<Recorded>>> {
         Box::pin(async {
             match self.consoles().await {
-                Ok(consoles) => consoles
-                    .into_iter()
-                    .map(|console| Recorded { name: console.hardware.name, mode: console.mode })
-                    .collect(),
+                Ok(consoles) => {
+                    let recorded = |it: Console| Recorded { name: it.hardware.name, mode: it.mode };
+                    Some(consoles.into_iter().map(recorded).collect())
+                }
                 Err(error) => {
                     tracing::warn!(%error, "cannot list the machines with a serial console");
-                    Vec::new()
+                    None
                 }
             }
         })

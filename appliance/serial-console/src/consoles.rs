@@ -43,8 +43,8 @@ pub struct Recorded {
 
 /// Access to the machines and their management controllers.
 pub trait Machines: Send + Sync + 'static {
-    /// Returns the machines with a serial console.
-    fn list(&self) -> Pending<'_, Vec<Recorded>>;
+    /// Returns the machines with a serial console; `None` if they cannot be read at this time.
+    fn list(&self) -> Pending<'_, Option<Vec<Recorded>>>;
 
     /// Opens the serial console of a machine. The stream ends with its session.
     fn open<'a>(&'a self, name: &'a str) -> Pending<'a, Result<DuplexStream, OpenError>>;
@@ -115,7 +115,8 @@ impl Consoles {
     }
 
     async fn refresh(&self) {
-        let list = self.0.machines.list().await;
+        // Without a list, no recording may be lost.
+        let Some(list) = self.0.machines.list().await else { return };
         let mut recorders = self.recorders();
         recorders.retain(|name, (mode, _)| {
             list.iter().any(|machine| machine.name == *name && machine.mode == *mode)

@@ -24,8 +24,9 @@ struct OneMachine {
 }
 
 impl Machines for OneMachine {
-    fn list(&self) -> Pending<'_, Vec<Recorded>> {
-        Box::pin(async { vec![Recorded { name: "node".into(), mode: RecordMode::Always }] })
+    fn list(&self) -> Pending<'_, Option<Vec<Recorded>>> {
+        let recorded = Recorded { name: "node".into(), mode: RecordMode::Always };
+        Box::pin(async { Some(vec![recorded]) })
     }
 
     fn open<'a>(&'a self, _: &'a str) -> Pending<'a, Result<DuplexStream, OpenError>> {
