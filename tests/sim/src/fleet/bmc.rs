@@ -41,8 +41,22 @@ struct Controller {
 }
 
 impl Controller {
+    /// Reads a state, which is no step of a workflow.
+    async fn read<T>(&self, read: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
+        self.ask(false, read).await
+    }
+
+    /// Executes a command, which is a step of a workflow.
+    async fn execute<T>(&self, command: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
+        self.ask(true, command).await
+    }
+
     /// Runs `ask` after a delay, and may fail before or after running it.
-    async fn ask<T>(&self, ask: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
+    async fn ask<T>(
+        &self,
+        is_step: bool,
+        ask: impl FnOnce(&World, &Arc<Nuc>) -> T,
+    ) -> Result<T, Error> {
         let silent =
             || Error::Timeout { address: self.address.clone(), step: "a command", after: SILENT };
         let (Some(world), Some(nuc)) = (self.world.upgrade(), &self.nuc) else {
@@ -57,9 +71,13 @@ impl Controller {
         if fails && world.chance.coin() {
             return Err(silent());
         }
-        world.step(Actor::Box, "a controller is asked").await;
+        if is_step {
+            world.step(Actor::Box, "a controller is asked").await;
+        }
         let answer = ask(&world, nuc);
-        world.step(Actor::Box, "a controller answers").await;
+        if is_step {
+            world.step(Actor::Box, "a controller answers").await;
+        }
         if fails { Err(silent()) } else { Ok(answer) }
     }
 }
@@ -78,14 +96,14 @@ impl Driver for Controller {
     }
 
     fn power(&self) -> Pending<'_, Power> {
-        Box::pin(self.ask(|_, nuc| if nuc.is_on() { Power::On } else { Power::Off }))
+        Box::pin(self.read(|_, nuc| if nuc.is_on() { Power::On } else { Power::Off }))
     }
 
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
         if let (Some(world), Some(nuc)) = (self.world.upgrade(), &self.nuc) {
             world.ledger().asks(&plan::name(nuc.index), action);
         }
-        Box::pin(self.ask(move |world, nuc| {
+        Box::pin(self.execute(move |world, nuc| {
             let is_wanted = nuc.is_wanted();
             world.ledger().switched(&plan::name(nuc.index), action, is_wanted);
             match action {
@@ -98,11 +116,11 @@ impl Driver for Controller {
     }
 
     fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
-        Box::pin(self.ask(move |_, nuc| nuc.boot_next(boot.device == BootDevice::Pxe)))
+        Box::pin(self.execute(move |_, nuc| nuc.boot_next(boot.device == BootDevice::Pxe)))
     }
 
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
-        Box::pin(self.ask(|_, nuc| {
+        Box::pin(self.read(|_, nuc| {
             nuc.boots_pxe_next().then_some(BootOverride {
                 device: BootDevice::Pxe,
                 persistent: false,

@@ -5,6 +5,8 @@ use sim::fleet::{Faults, Settings, Summary, run};
 
 use crate::seeds::Seeds;
 
+/// Machines of the large fleet: half a second of processor time each. `make soak` has more.
+const AGENTS: usize = 300;
 /// Number of seeds of the test with small fleets.
 const RUNS: u64 = 2;
 
@@ -58,12 +60,11 @@ fn the_same_seed_has_the_same_weather() {
 }
 
 #[test]
-fn a_thousand_agents_do_their_work_on_a_bad_day() {
+fn hundreds_of_agents_do_their_work_on_a_bad_day() {
     let seeds = Seeds::new(1);
     let seed = seeds.all.start;
-    let summary = installed(Settings { machines: 1000, seed, faults: Faults::ROUGH });
-    // Usual counts: 15 kills, 850 cuts and 500 mishaps; 2 or 3 blackouts and 25 retries.
-    let is_bad = summary.kills > 1 && summary.cuts > 250 && summary.mishaps > 100;
-    let is_bad = is_bad && summary.blackouts > 0 && summary.retried > 5;
+    let summary = installed(Settings { machines: AGENTS, seed, faults: Faults::ROUGH });
+    let is_bad = summary.kills > 1 && summary.cuts > AGENTS / 4 && summary.mishaps > AGENTS / 10;
+    let is_bad = is_bad && summary.blackouts > 0 && summary.retried > AGENTS / 200;
     assert!(seeds.expect(is_bad), "{summary}");
 }
