@@ -12,8 +12,8 @@ use tokio::io::DuplexStream;
 
 use crate::machine::{Drivers, connect};
 
-/// Annotation of a Machine: `always` (default), `on-request` or `off`. Only the driver of IPMI has a
-/// console.
+/// Annotation of a Machine: `always` (default), `on-request` or `off`. Only the driver of IPMI has
+/// a console.
 pub const ANNOTATION: &str = "tinbox.dev/console";
 
 /// Consoles of the Hardware with a `bmcRef`. A console has the name of its Hardware; Hardware of
