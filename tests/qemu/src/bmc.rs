@@ -18,6 +18,7 @@ use stdx::testing::PATIENCE;
 
 use crate::amt::AmtEngine;
 use crate::namespace::Namespace;
+use crate::redfish::RedfishService;
 use crate::webhook::Webhook;
 use crate::{BmcKind, Error, Nuc, children, machine, poll};
 
@@ -76,10 +77,12 @@ pub enum Bmc {
     Webhook { _server: Webhook },
     /// Simulated management engine, in threads of this process.
     Amt { _engine: AmtEngine },
+    /// OpenStack's emulator in a process.
+    Redfish { _service: RedfishService },
 }
 
 impl Bmc {
-    /// Starts the BMC of a NUC. Configuration and state of `ipmi_sim` go to `work`, its log to
+    /// Starts the BMC of a NUC. Configuration and state of a simulator go to `work`, its log to
     /// `out`.
     pub fn start(nuc: &Arc<Nuc>, rack: &Namespace, work: &Path, out: &Path) -> Result<Self, Error> {
         let access = nuc.bmc();
@@ -90,6 +93,10 @@ impl Bmc {
             }
             BmcKind::Webhook => Self::Webhook { _server: Webhook::start(nuc, rack)? },
             BmcKind::Amt => Self::Amt { _engine: AmtEngine::start(nuc, rack)? },
+            BmcKind::Redfish => {
+                let service = RedfishService::start(nuc.number(), access, rack, work, out)?;
+                Self::Redfish { _service: service }
+            }
         })
     }
 }

@@ -109,6 +109,8 @@ pub enum BmcKind {
     Webhook,
     /// Intel AMT without TLS.
     Amt,
+    /// Redfish with TLS and basic authentication, by OpenStack's sushy-emulator.
+    Redfish,
 }
 
 /// The machine's own, permanent boot order, as set in its firmware setup.

@@ -49,6 +49,7 @@ mod preflight;
 mod proc;
 mod qmp;
 mod rack;
+mod redfish;
 mod serial;
 mod splice;
 mod tpm;

@@ -88,6 +88,10 @@ fn bmc_manifest(name: &str, bmc: &BmcAccess) -> String {
             let amt = "    providerOptions: {intelAMT: {hostScheme: http}}\n";
             (login(), address.to_string(), format!("{reference}{amt}"))
         }
+        BmcKind::Redfish => {
+            let redfish = "    providerOptions: {redfish: {}}\n";
+            (login(), address.to_string(), format!("{reference}{redfish}"))
+        }
         BmcKind::WakeOnLan => {
             let options = "    providerOptions: {wakeOnLAN: {}}\n";
             (String::new(), name.to_owned(), options.to_owned())
@@ -113,7 +117,7 @@ fn bmc_manifest(name: &str, bmc: &BmcAccess) -> String {
          \x20 connection:\n\
          \x20   host: {host}\n\
          \x20   port: 623\n\
-         \x20   insecureTLS: true\n\
+         \x20   insecureTLS: false\n\
          {options}"
     )
 }

@@ -46,6 +46,8 @@ enum Power {
     Webhook,
     /// Intel AMT without TLS.
     Amt,
+    /// Redfish with TLS.
+    Redfish,
 }
 
 impl Power {
@@ -55,6 +57,7 @@ impl Power {
             Self::Wol => BmcKind::WakeOnLan,
             Self::Webhook => BmcKind::Webhook,
             Self::Amt => BmcKind::Amt,
+            Self::Redfish => BmcKind::Redfish,
         }
     }
 }

@@ -46,3 +46,11 @@ fn a_machine_with_intel_amt_is_started_by_its_management_engine_and_installed() 
     assert_eq!(switched_on(&lab), 1, "{ONE_START}");
     lab.rack.succeed();
 }
+
+#[test]
+fn a_machine_with_redfish_is_started_by_its_bmc_and_installed() {
+    let lab = lab("redfish", BmcKind::Redfish, NucConfig::bios());
+    install(&lab);
+    assert_eq!(switched_on(&lab), 1, "{ONE_START}");
+    lab.rack.succeed();
+}
