@@ -46,7 +46,7 @@ enum Power {
     Webhook,
     /// Intel AMT without TLS.
     Amt,
-    /// Redfish with TLS.
+    /// Redfish with TLS and basic authentication.
     Redfish,
 }
 

@@ -41,12 +41,12 @@ struct Controller {
 }
 
 impl Controller {
-    /// Reads a state, which is no step of a workflow.
+    /// Reads a state. A reading does not count as a step of a workflow.
     async fn read<T>(&self, read: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
         self.ask(false, read).await
     }
 
-    /// Executes a command, which is a step of a workflow.
+    /// Executes a command. A command counts as a step of a workflow.
     async fn execute<T>(&self, command: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
         self.ask(true, command).await
     }
