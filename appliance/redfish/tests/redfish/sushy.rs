@@ -1,7 +1,5 @@
 //! Our client and the emulator of Redfish of OpenStack's sushy-tools, with its machine `node-2`.
 
-#![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
