@@ -3,6 +3,7 @@
 //! A response is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
 
 mod conditional;
+mod console;
 mod download;
 mod path;
 mod reach;
@@ -30,6 +31,7 @@ use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 
 pub use conditional::NewContent;
+pub use console::ConsoleOutput;
 pub use path::{Path, query};
 pub use upload::BackupUpload;
 pub use watch::{Watch, WatchEvent};

@@ -1,7 +1,7 @@
 //! Serial consoles of the Hardware with a BMC: which are recorded, their sessions, and their keys.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::bmc::{MACHINE, Machine, Provider};
 use api::meta::ObjectKey;
@@ -24,6 +24,8 @@ pub struct HardwareConsoles {
     /// Drivers for the management controllers, shared with the controller of Machines, which
     /// repeats no refused login.
     pub drivers: Arc<dyn Drivers>,
+    /// Machine of each console in the last list, so that an open reads no list.
+    pub listed: Mutex<HashMap<String, ObjectKey>>,
 }
 
 impl Machines for HardwareConsoles {
@@ -31,6 +33,8 @@ impl Machines for HardwareConsoles {
         Box::pin(async {
             match self.consoles().await {
                 Ok(consoles) => {
+                    let machine = |it: &Console| (it.hardware.name.clone(), it.machine.clone());
+                    *self.listed() = consoles.iter().map(machine).collect();
                     let recorded = |it: Console| Recorded { name: it.hardware.name, mode: it.mode };
                     Some(consoles.into_iter().map(recorded).collect())
                 }
@@ -45,10 +49,7 @@ impl Machines for HardwareConsoles {
     fn open<'a>(&'a self, name: &'a str) -> Pending<'a, Result<DuplexStream, OpenError>> {
         Box::pin(async move {
             let missing = || refused(format!("hardware {name:?} has no BMC with a console"), true);
-            let consoles =
-                self.consoles().await.map_err(|error| refused(error.to_string(), true))?;
-            let console = consoles.into_iter().find(|console| console.hardware.name == name);
-            let Console { machine: key, .. } = console.ok_or_else(missing)?;
+            let key = self.listed().get(name).cloned().ok_or_else(missing)?;
             let machine: Machine = fetch(self.objects.as_ref(), MACHINE, &key)
                 .await
                 .map_err(|error| refused(error.to_string(), true))?;
@@ -87,6 +88,10 @@ fn refused(message: String, is_transient: bool) -> OpenError {
 }
 
 impl HardwareConsoles {
+    fn listed(&self) -> MutexGuard<'_, HashMap<String, ObjectKey>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn hardware(&self) -> Result<Vec<Hardware>, ObjectError> {
         let found = self.objects.list(HARDWARE, None).await?;
         Ok(found.into_iter().filter_map(|object| read(object).ok()).collect())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::recorder::{Recorder, Viewer};
+use crate::recorder::{Input, Recorder, Viewer};
 use crate::ring::Budget;
 use crate::{Error, OpenError};
 
@@ -97,6 +97,14 @@ impl Consoles {
     /// No machine with a serial console has the name.
     pub async fn recorded(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(self.recorder(name).await?.recorded())
+    }
+
+    /// Returns the way of typed characters to a machine.
+    ///
+    /// # Errors
+    /// No machine with a serial console has the name.
+    pub async fn input(&self, name: &str) -> Result<Input, Error> {
+        Ok(self.recorder(name).await?.input())
     }
 
     /// Returns the public keys that may use the console of a machine.

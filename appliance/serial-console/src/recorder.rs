@@ -143,7 +143,12 @@ impl Recorder {
         };
         recorder.viewers.send_modify(|viewers| *viewers += 1);
         let shown = ConsoleOutput { output, viewers: Arc::clone(&recorder.viewers) };
-        Viewer { history, shown, input: Input(recorder.input.clone()) }
+        Viewer { history, shown, input: recorder.input() }
+    }
+
+    /// Returns the way of typed characters to the machine.
+    pub(crate) fn input(&self) -> Input {
+        Input(self.input.clone())
     }
 
     /// Returns all recorded output.

@@ -56,6 +56,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::consoles::StartedConsoles;
 use crate::start::{Start, Step};
 
 /// TCP port of the agents' gRPC service, as in Tinkerbell.
@@ -86,6 +87,7 @@ struct Wiring {
     identify_state: IdentifyState,
     audit: Audit,
     admin_tokens: Option<Arc<Tokens>>,
+    consoles: StartedConsoles,
     start: Arc<Start>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
@@ -193,10 +195,10 @@ impl Wiring {
             writing.await;
             ("events", Ok(()))
         });
-        let objects: Arc<dyn Objects> =
-            Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
+        let objects = EngineObjects { engine: engine.clone(), recorder: recorder.clone() };
+        let objects: Arc<dyn Objects> = Arc::new(objects);
         let ((loaders, lessons), (report_inbox, reports)) = (Loaders::new(), ReportInbox::new());
-        let loaders = Arc::new(loaders);
+        let (loaders, syslog) = (Arc::new(loaders), Arc::<syslog::Log>::default());
         let observers = Arc::new(Observers::new(
             index.clone(),
             recorder,
@@ -211,7 +213,6 @@ impl Wiring {
             clock: Arc::clone(&clock),
             loaders,
         });
-        let syslog = Arc::<syslog::Log>::default();
         let backend = AgentBackend {
             views: Arc::clone(&views),
             observers: Arc::clone(&observers),
@@ -241,6 +242,7 @@ impl Wiring {
             identify_state: IdentifyState::default(),
             audit,
             admin_tokens: None,
+            consoles: Arc::default(),
             start: Arc::default(),
             services,
             shutdown,

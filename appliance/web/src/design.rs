@@ -6,6 +6,8 @@ use status::words::{Shape, Tone};
 pub const STYLE: &str = include_str!("../assets/style.css");
 /// Text of the script, which replaces changed parts of a page.
 pub const SCRIPT: &str = include_str!("../assets/live.js");
+/// Text of the script that shows a serial console.
+pub const CONSOLE_SCRIPT: &str = include_str!("../assets/console.js");
 
 /// Returns the CSS class of a tone.
 pub fn tone(tone: Tone) -> &'static str {

@@ -3,6 +3,7 @@
 mod access;
 pub(crate) mod audit;
 mod backup;
+pub(crate) mod console;
 pub(crate) mod event_stream;
 mod leave;
 mod pair;
@@ -32,6 +33,7 @@ use crate::page::{self, Page};
 use crate::response::{self, content, harden, html, see, text, with_cookie};
 pub(crate) use access::{Peer, address, prove};
 use audit::PageRequest;
+pub use console::ConsoleStream;
 use event_stream::STREAMS_MAX;
 pub use pair::PairRequest;
 pub(crate) use requested::asked;
@@ -110,10 +112,15 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/box/leave", axum::routing::post(leave::leave))
         .route("/events", get(events))
         .merge(access::routes())
+        .merge(console::routes())
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", design::STYLE)))
         .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", design::SCRIPT)))
+        .route(
+            "/assets/console.js",
+            get(|| asset("text/javascript; charset=utf-8", design::CONSOLE_SCRIPT)),
+        )
         .merge(pair::routes())
         .merge(setup::routes())
         .fallback(get(show))
@@ -207,7 +214,9 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
         return html(StatusCode::NOT_FOUND, page::sentence(&view, "Not found", text));
     };
     let known = match &page {
-        Page::Machine(name) => view.machines.iter().any(|it| it.name.as_str() == name),
+        Page::Machine(name) | Page::Console(name) => {
+            view.machines.iter().any(|it| it.name.as_str() == name)
+        }
         _ => true,
     };
     let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };

@@ -18,6 +18,7 @@ pub use design::{SCRIPT, STYLE};
 pub use handlers::audit::PageRequest;
 pub use handlers::event_stream::STREAMS_MAX;
 pub use handlers::{
-    BODY_BYTES_MAX, Download, PairRequest, Site, Source, SourceFuture, plain, router, setup,
+    BODY_BYTES_MAX, ConsoleStream, Download, PairRequest, Site, Source, SourceFuture, plain,
+    router, setup,
 };
 pub use owner::claim;

@@ -4,7 +4,7 @@ mod parts;
 
 use askama::Template;
 use status::view::problem::safe_mode_trouble;
-use status::view::{StatusView, health};
+use status::view::{Power, StatusView, health};
 
 use crate::design;
 
@@ -19,6 +19,8 @@ pub enum Page {
     Machines,
     /// History of one machine, by its name.
     Machine(String),
+    /// Serial console of one machine, by its name.
+    Console(String),
     /// List of workflows with their state.
     Workflows,
     /// Interfaces, DHCP modes and DHCP clients.
@@ -46,6 +48,9 @@ const RAIL: [(&str, &str, bool); 8] = [
     ("/box", "Box", false),
     ("/help", "Help", true),
 ];
+
+/// End of the path of a machine's console.
+const CONSOLE: &str = "/console";
 
 /// Part of a page that the live stream can replace.
 pub struct Part {
@@ -116,6 +121,14 @@ fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
 }
 
 #[derive(Template)]
+#[template(path = "console.html")]
+struct Console<'a> {
+    name: &'a str,
+    /// Path of the machine's page.
+    machine: &'a str,
+}
+
+#[derive(Template)]
 #[template(path = "login.html")]
 struct Login<'a> {
     pin: &'a str,
@@ -136,7 +149,10 @@ impl Page {
             "/help" => Page::Help,
             _ => match path.strip_prefix("/help/") {
                 Some(name) => Page::Manual(help::page(name)?),
-                None => Page::Machine(parts::unlink(path)?),
+                None => match path.strip_suffix(CONSOLE).and_then(parts::unlink) {
+                    Some(name) => Page::Console(name),
+                    None => Page::Machine(parts::unlink(path)?),
+                },
             },
         })
     }
@@ -144,7 +160,7 @@ impl Page {
     fn title(&self) -> &str {
         match self {
             Page::Now => "Now",
-            Page::Machines | Page::Machine(_) => "Machines",
+            Page::Machines | Page::Machine(_) | Page::Console(_) => "Machines",
             Page::Workflows => "Workflows",
             Page::Network => "Network",
             Page::Images => "Images",
@@ -166,7 +182,7 @@ impl Page {
             Page::Images => vec![part("images", "", parts::images(view))],
             Page::ClusterApi => parts::cluster_api(view),
             Page::Box => parts::the_box(view),
-            Page::Help | Page::Manual(_) => vec![],
+            Page::Console(_) | Page::Help | Page::Manual(_) => vec![],
         });
         all
     }
@@ -183,7 +199,8 @@ impl Page {
             Page::Now => String::new(),
             Page::Help => parts::help(),
             Page::Manual(page) => page.html.to_owned(),
-            Page::Machine(name) => format!("<h1>{}</h1>", parts::escaped(name)),
+            Page::Machine(name) => head(view, name),
+            Page::Console(name) => rendered(&Console { name, machine: &link(name) }),
             _ => format!("<h1>{}</h1>", self.title()),
         };
         body.push_str(start);
@@ -219,6 +236,15 @@ impl Page {
         };
         rendered(&shell)
     }
+}
+
+/// Returns the heading of a machine. Without power control, the machine has no console.
+fn head(view: &StatusView, name: &str) -> String {
+    let mut machines = view.machines.iter().filter(|it| it.name.as_str() == name);
+    let has_console = machines.any(|it| it.power != Power::Unknown);
+    let console = format!("<p><a href=\"{}{CONSOLE}\">Serial console</a></p>", link(name));
+    let console = if has_console { console.as_str() } else { "" };
+    format!("<h1>{}</h1>{console}", parts::escaped(name))
 }
 
 /// Renders the page to claim the box. `code` fills the input of the code; it may be empty.

@@ -21,6 +21,11 @@ const ROWS: &[Row] = &[
         "the watch waits for its reader",
     ),
     (
+        "appliance/cli/src/commands/machine/console/terminal.rs sender",
+        "typed keys for a serial console",
+        "the keyboard waits for the box",
+    ),
+    (
         "appliance/capi/src/remote/event_writer.rs sender",
         "events for a management cluster",
         "the event is dropped and counted; the controller does not wait",

@@ -88,12 +88,15 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo make bench-boot", BENCH),
     ("sudo make bench-capi", BENCH),
     ("make bench-api", BENCH),
+    ("make bench-bmc", BENCH),
     ("sudo make bench-imaging", BENCH),
     ("make bench-agents", BENCH),
     ("make bench-growth", BENCH),
     ("sudo make bench-hostile", BENCH),
     ("sudo make bench-box", BENCH),
     ("ssh -p 2222 nuc1@BOX", CONSOLE),
+    ("tinbox machine console nuc1", CONSOLE),
+    ("tinbox machine console nuc1 --recorded", CONSOLE),
     ("ssh -p 2222 nuc1@BOX log", CONSOLE),
 ];
 

@@ -71,6 +71,17 @@ impl Path {
         }
     }
 
+    /// Path of the serial console of a machine: an extension of the API.
+    pub fn console(namespace: &str, hardware: &str) -> Path {
+        let (namespace, name) = (escape(namespace), escape(hardware));
+        Path {
+            path: format!(
+                "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/console"
+            ),
+            shown: format!("console of hardware/{hardware}"),
+        }
+    }
+
     /// Path of the DHCP clients of the last hour: an extension of the API.
     pub fn dhcp_clients() -> Path {
         let path = "/apis/tinbox.dev/v1alpha1/heard".to_owned();

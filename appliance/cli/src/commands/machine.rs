@@ -2,6 +2,7 @@
 
 mod adopt;
 pub mod bmc;
+mod console;
 mod history;
 mod inventory;
 mod log;
@@ -37,6 +38,11 @@ pub enum Command {
     ///
     /// Example: `tinbox machine log nuc1 --lines 50`
     Log(log::Arguments),
+    /// Show the serial console of a machine, and type on it
+    ///
+    /// Needs a BMC with IPMI. The box records the console from power-on; the command begins with
+    /// the latest recorded output. Example: `tinbox machine console nuc1`
+    Console(console::Arguments),
 }
 
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
@@ -46,5 +52,6 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Adopt(arguments) => adopt::run(context, arguments).await,
         Command::History(arguments) => history::run(context, arguments).await,
         Command::Log(arguments) => log::run(context, arguments).await,
+        Command::Console(arguments) => console::run(context, arguments).await,
     }
 }

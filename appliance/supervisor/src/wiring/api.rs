@@ -12,6 +12,7 @@ use lifecycle::{admin_tokens, opened, reset, settings};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
+use crate::consoles;
 use crate::discovery::{self, Discovery};
 use crate::handlers;
 use crate::status_builder::StatusBuilder;
@@ -102,6 +103,7 @@ impl Wiring {
             Arc::clone(&self.objects),
             &self.config,
         )))
+        .merge(consoles::router(Arc::clone(&self.objects), Arc::clone(&self.consoles)))
         .merge(settings::router(self.settings.clone()))
         .merge(backups::router(Arc::clone(backups)))
         .merge(admin_tokens::router(tokens))

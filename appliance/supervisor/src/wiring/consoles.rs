@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ::controllers::consoles::HardwareConsoles;
 use ::controllers::machine::Drivers;
@@ -29,7 +29,10 @@ impl Wiring {
         let consoles = Consoles::new(Arc::new(HardwareConsoles {
             objects: Arc::clone(&self.objects),
             drivers,
+            listed: Mutex::default(),
         }));
+        // The wiring starts the consoles once.
+        let _ = self.consoles.set(consoles.clone());
         let (recorders, shutdown) = (consoles.clone(), self.shutdown.clone());
         self.spawn("serial consoles", async move {
             recorders.run(shutdown).await;

@@ -48,11 +48,12 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
 use web::owner::{CLAIM, Owner, PrivateFiles};
 use web::setup::Setup;
-use web::{Download, PageRequest, PairRequest, Site, Source, SourceFuture};
+use web::{ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture};
 
 use self::kubeconfig::{at_host, is_address};
 use self::pairing::PagePairing;
 use super::Wiring;
+use crate::consoles::{StartedConsoles, live};
 use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
@@ -95,6 +96,7 @@ struct PageSource {
     audit: Audit,
     tokens: Option<Arc<Tokens>>,
     pairing: PagePairing,
+    consoles: StartedConsoles,
 }
 
 impl Source for PageSource {
@@ -140,6 +142,14 @@ impl Source for PageSource {
 
     fn record(&self, request: PageRequest) {
         self.audit.page(&request);
+    }
+
+    fn console<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ConsoleStream> {
+        Box::pin(async move {
+            let consoles = self.consoles.get().ok_or("The serial consoles are not started yet.")?;
+            let attached = consoles.attach(machine).await;
+            attached.map(live).map_err(|_| format!("Machine {machine} has no serial console."))
+        })
     }
 
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
@@ -324,6 +334,7 @@ impl Wiring {
             audit,
             tokens,
             pairing,
+            consoles: Arc::clone(&self.consoles),
         };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {

@@ -11,6 +11,7 @@ use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
 use crate::handlers::audit::PageRequest;
+use crate::handlers::console::ConsoleStream;
 use crate::handlers::pair::PairRequest;
 use crate::handlers::setup::Setup;
 
@@ -64,6 +65,13 @@ pub trait Source: Send + Sync + 'static {
     /// Pairs the box with a management cluster. The result says nothing about the connection, which
     /// the status view shows later.
     fn pair(&self, request: PairRequest) -> SourceFuture<'_, ()>;
+    /// Returns the output of the serial console of a machine.
+    ///
+    /// # Errors
+    /// The machine has no serial console. The error is a sentence for people.
+    fn console<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ConsoleStream> {
+        Box::pin(async move { Err(format!("Machine {machine} has no serial console.")) })
+    }
     /// Writes the record of a request into the audit log. Never waits.
     fn record(&self, request: PageRequest);
     /// Restarts, switches off or resets the box. Blocks: it writes to disk.

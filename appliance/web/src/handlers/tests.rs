@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
+use futures_util::stream::{self, StreamExt as _};
 use http_body_util::BodyExt as _;
 use status::backup::BackupSummary;
 use status::reset::BoxAction;
@@ -19,7 +20,9 @@ use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
 use super::requested::host_of;
-use super::{Download, PageRequest, PairRequest, Site, Source, SourceFuture, plain, router};
+use super::{
+    ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture, plain, router,
+};
 use crate::owner::{Owner, PrivateFiles};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -96,6 +99,14 @@ impl Source for Example {
                 ("fleet", "10.0.0.9") => Ok(()),
                 _ => Err("Nothing is known of this cluster.".to_owned()),
             }
+        })
+    }
+    fn console<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ConsoleStream> {
+        Box::pin(async move {
+            // A machine that prints once, and is then silent.
+            let output = stream::iter([Bytes::from_static(b"Booting\r\n")]);
+            let console: ConsoleStream = Box::pin(output.chain(stream::pending()));
+            (machine == "nuc-07").then_some(console).ok_or("No console.".to_owned())
         })
     }
     fn record(&self, request: PageRequest) {

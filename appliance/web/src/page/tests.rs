@@ -5,7 +5,7 @@ use flate2::write::GzEncoder;
 use status::view::{Role, StatusView, example};
 
 use super::{Page, claim, connect, login};
-use crate::design::{SCRIPT, STYLE};
+use crate::design::{CONSOLE_SCRIPT, SCRIPT, STYLE};
 use crate::handlers::setup::pages::{done, nics, times};
 use crate::handlers::setup::{NicSetup, UpdateTimes};
 
@@ -54,6 +54,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("machines", shown(Page::Machines)),
         ("machine", shown(Page::Machine("nuc-07".to_owned()))),
         ("machine-unknown", shown(Page::Machine("nuc-<b>".to_owned()))),
+        ("console", shown(Page::Console("nuc-07".to_owned()))),
         ("workflows", shown(Page::Workflows)),
         ("workflows-none", Page::Workflows.html(&StatusView::default(), "c5rf")),
         ("network", shown(Page::Network)),
@@ -94,7 +95,8 @@ fn no_page_is_heavy_or_brings_script_or_style_of_its_own() {
         assert!(!html.contains("<style") && handlers.count() == 0, "{name}");
         assert_eq!(html.matches("<script").count(), html.matches("<script src=\"/").count());
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        for text in [&html, STYLE, SCRIPT] {
+        let console = if html.contains("/console.js") { CONSOLE_SCRIPT } else { "" };
+        for text in [&html, STYLE, SCRIPT, console] {
             packed.write_all(text.as_bytes()).unwrap();
         }
         let bytes = packed.finish().unwrap().len();

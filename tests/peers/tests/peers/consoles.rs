@@ -1,12 +1,15 @@
 //! Serial consoles of a real box: a simulated BMC, OpenSSH's client, and a restart of the box.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use peers::{IpmiSim, Tinboxd, poll};
 use stdx::testing::PATIENCE;
 use tempfile::TempDir;
+
+use crate::claim::program;
 
 fn key(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
@@ -63,6 +66,38 @@ fn ssh(folder: &Path, key: &str, tinboxd: &Tinboxd) -> Output {
         .unwrap()
 }
 
+/// Runs the command on a terminal, types a word that must reach the machine, then ends the command.
+fn type_on_a_terminal(command: &Command, machine: &mut TcpStream) {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let line: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+    let mut terminal = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line.join(" "), "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut keys = terminal.stdin.take().unwrap();
+    let mut screen = terminal.stdout.take().unwrap();
+    let mut shown = String::new();
+    while !shown.contains("Booting Linux") {
+        let mut bytes = [0; 4096];
+        let length = screen.read(&mut bytes).unwrap();
+        assert!(length > 0, "the command ended: {shown}");
+        shown += &String::from_utf8_lossy(&bytes[..length]);
+    }
+    assert!(shown.contains("Ctrl+] ends the command"), "{shown}");
+    keys.write_all(b"root\r").unwrap();
+    machine.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut typed = Vec::new();
+    while !typed.ends_with(b"root\r") {
+        let mut byte = [0];
+        machine.read_exact(&mut byte).unwrap();
+        typed.extend(byte);
+    }
+    keys.write_all(b"\x1d").unwrap();
+    assert!(terminal.wait().unwrap().success());
+}
+
 #[test]
 fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
     let folder = TempDir::with_prefix("consoles-").unwrap();
@@ -88,8 +123,19 @@ fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
         poll("the recorded text", PATIENCE, || log(tinboxd).1.contains(text)).unwrap();
     };
     recorded(&tinboxd, "connected]");
-    std::io::Write::write_all(&mut machine, b"Booting Linux\r\n").unwrap();
+    machine.write_all(b"Booting Linux\r\n").unwrap();
     recorded(&tinboxd, "Booting Linux");
+    let config = tinboxd.kubeconfig();
+    let tinbox = |arguments: &[&str]| {
+        let mut tinbox = Command::new(program("tinbox"));
+        tinbox.arg("--kubeconfig").arg(&config).args(["machine", "console"]).args(arguments);
+        tinbox
+    };
+    let recording = tinbox(&["nuc1", "--recorded"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&recording.stdout).contains("Booting Linux"), "{recording:?}");
+    let missing = tinbox(&["nuc2", "--recorded"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("nuc2"), "{missing:?}");
+    type_on_a_terminal(&tinbox(&["nuc1"]), &mut machine);
     let refused = ssh(folder.path(), "wrong", &tinboxd);
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("Permission denied (publickey)"), "{refused}");

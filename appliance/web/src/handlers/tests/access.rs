@@ -126,3 +126,25 @@ async fn every_form_and_every_download_of_keys_leaves_a_line_in_the_audit_log() 
         ]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_console_is_shown_to_its_session_only_and_ends_with_it() {
+    let (claimed, cookie, csrf) = Claimed::new().await;
+    let mine = [("cookie", cookie.as_str())];
+    let path = "GET /machines/nuc-07/console/output";
+    let answer = ask(&claimed.router, path, &[], "").await;
+    assert_eq!(header(&answer, "location"), "/login");
+    let missing = ask(&claimed.router, "GET /machines/nuc-08/console/output", &mine, "").await;
+    assert_eq!(missing.status(), StatusCode::NOT_FOUND);
+    let page = ask(&claimed.router, "GET /machines/nuc-07/console", &mine, "").await;
+    assert_eq!(page.status(), StatusCode::OK);
+
+    let answer = ask(&claimed.router, path, &mine, "").await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let mut body = answer.into_body();
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(first, "Booting\r\n");
+    let left = claimed.post(&cookie, "/logout", &format!("csrf={csrf}")).await;
+    assert_eq!(left, StatusCode::SEE_OTHER);
+    assert!(body.frame().await.is_none(), "the output went on after the logout");
+}

@@ -1,0 +1,131 @@
+//! Serial console of a machine over the API: its output, and characters to type.
+
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+
+use api::meta::ObjectKey;
+use api::tinkerbell::{HARDWARE, Hardware};
+use apiserver::failure;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use objects::{ObjectError, Objects, fetch};
+use serde::Deserialize;
+use serde_json::json;
+use serial_console::{Consoles, Viewer};
+use web::ConsoleStream;
+
+/// Maximum length of the characters of one request, in bytes.
+const TYPED_BYTES_MAX: usize = 4096;
+
+/// Consoles; empty until they are started, and in safe mode.
+pub type StartedConsoles = Arc<OnceLock<Consoles>>;
+
+#[derive(Clone)]
+struct Access {
+    objects: Arc<dyn Objects>,
+    consoles: StartedConsoles,
+}
+
+/// Returns the routes of the consoles. `GET` returns the recorded output, and with `?follow=true`
+/// also the output from then on; `POST` types the body.
+pub fn router(objects: Arc<dyn Objects>, consoles: StartedConsoles) -> Router {
+    let console = get(output).post(type_characters);
+    Router::new()
+        .route(
+            "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/console",
+            console.layer(DefaultBodyLimit::max(TYPED_BYTES_MAX)),
+        )
+        .with_state(Access { objects, consoles })
+}
+
+impl Access {
+    /// Returns the consoles if the Hardware is in this namespace, for which the request is
+    /// authorized. Consoles have the names of Hardware, without a namespace.
+    async fn consoles(&self, namespace: &str, name: &str) -> Result<&Consoles, Response> {
+        let key = ObjectKey::new(namespace, name);
+        let found: Result<Hardware, _> = fetch(self.objects.as_ref(), HARDWARE, &key).await;
+        found.map_err(|error| match error {
+            ObjectError::NotFound(_) => missing(&format!("hardware {key} does not exist")),
+            error => {
+                let why = format!("cannot read hardware {key}: {error}");
+                failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &why)
+            }
+        })?;
+        self.consoles.get().ok_or_else(|| {
+            let why = "the serial consoles are not started: the box is starting, or in safe mode";
+            failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
+        })
+    }
+}
+
+fn missing(why: &str) -> Response {
+    failure(StatusCode::NOT_FOUND, "NotFound", why)
+}
+
+fn without_console(error: &serial_console::Error) -> Response {
+    missing(&format!("{error}\nhint: only IPMI has one; set spec.bmcRef of the Hardware"))
+}
+
+#[derive(Deserialize)]
+struct OutputQuery {
+    #[serde(default)]
+    follow: bool,
+}
+
+async fn output(
+    State(access): State<Access>,
+    Path((namespace, name)): Path<(String, String)>,
+    Query(query): Query<OutputQuery>,
+) -> Response {
+    let consoles = match access.consoles(&namespace, &name).await {
+        Ok(consoles) => consoles,
+        Err(refusal) => return refusal,
+    };
+    let body = if query.follow {
+        let attached = consoles.attach(&name).await;
+        attached.map(|viewer| Body::from_stream(live(viewer).map(Ok::<_, Infallible>)))
+    } else {
+        consoles.recorded(&name).await.map(Body::from)
+    };
+    match body {
+        Ok(body) => ([(CONTENT_TYPE, "application/octet-stream")], body).into_response(),
+        Err(error) => without_console(&error),
+    }
+}
+
+/// Returns the latest recorded output, then the output of the machine until the console ends.
+pub fn live(viewer: Viewer) -> ConsoleStream {
+    let Viewer { history, shown, .. } = viewer;
+    let first = stream::once(async { Bytes::from(history) });
+    let later = stream::unfold(shown, |mut shown| async { Some((shown.next().await?, shown)) });
+    Box::pin(first.chain(later))
+}
+
+async fn type_characters(
+    State(access): State<Access>,
+    Path((namespace, name)): Path<(String, String)>,
+    characters: Bytes,
+) -> Response {
+    let consoles = match access.consoles(&namespace, &name).await {
+        Ok(consoles) => consoles,
+        Err(refusal) => return refusal,
+    };
+    match consoles.input(&name).await {
+        Err(error) => without_console(&error),
+        Ok(input) if input.send(&characters).await => {
+            Json(json!({ "bytes": characters.len() })).into_response()
+        }
+        Ok(_) => {
+            let why = "the machine accepts no characters at this time; the console's output says \
+                       if there is a session";
+            failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Serial console of a machine, read-only: the stream that its page shows.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::get;
+use futures_util::stream::{self, Stream, StreamExt as _};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::{PageResponse, Site, SiteState, token};
+use crate::response::{content, text};
+
+/// Interval between two checks that the session of the browser is still valid.
+const CHECK: Duration = Duration::from_secs(5);
+
+/// Output of a console: recorded output first, then live.
+pub type ConsoleStream = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// Returns the routes of this module.
+pub(super) fn routes() -> Router<Arc<Site>> {
+    Router::new().route("/machines/{name}/console/output", get(output))
+}
+
+async fn output(
+    State(site): SiteState,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> PageResponse {
+    let Ok(place) = Arc::clone(&site.streams).try_acquire_owned() else {
+        let why = "Too many pages are open. Close one, then reload this page.";
+        return text(StatusCode::SERVICE_UNAVAILABLE, why);
+    };
+    let token = token(&headers).unwrap_or_default().to_owned();
+    match site.source.console(&name).await {
+        Ok(console) => {
+            let live = Live { site, token, console, _place: place };
+            let body = Body::from_stream(live.stream().map(Ok::<_, Infallible>));
+            content(StatusCode::OK, "text/plain; charset=utf-8", body)
+        }
+        Err(why) => text(StatusCode::NOT_FOUND, &why),
+    }
+}
+
+/// Console in one browser tab.
+struct Live {
+    site: Arc<Site>,
+    token: String,
+    console: ConsoleStream,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Live {
+    /// Returns the output until the console or the session ends.
+    fn stream(self) -> impl Stream<Item = Bytes> {
+        stream::unfold(self, |mut live| async move {
+            while live.site.owner.lives(&live.token) {
+                if let Ok(next) = timeout(CHECK, live.console.next()).await {
+                    return next.map(|bytes| (bytes, live));
+                }
+            }
+            None
+        })
+    }
+}
