@@ -106,7 +106,7 @@ fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let sim = IpmiSim::start_with_serial(listener.local_addr().unwrap()).unwrap();
     let (mut machine, _) = listener.accept().unwrap();
-    let tinboxd = Tinboxd::start().unwrap();
+    let mut tinboxd = Tinboxd::start().unwrap();
     let address = sim.endpoint(None).address.host;
     let applied = tinboxd
         .kubectl()
@@ -122,7 +122,7 @@ fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
     let recorded = |tinboxd: &Tinboxd, text: &str| {
         poll("the recorded text", PATIENCE, || log(tinboxd).1.contains(text)).unwrap();
     };
-    recorded(&tinboxd, "connected]");
+    recorded(&tinboxd, " connected]");
     machine.write_all(b"Booting Linux\r\n").unwrap();
     recorded(&tinboxd, "Booting Linux");
     let config = tinboxd.kubeconfig();
@@ -139,4 +139,9 @@ fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
     let refused = ssh(folder.path(), "wrong", &tinboxd);
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("Permission denied (publickey)"), "{refused}");
+    // The key of the host is kept, and the BMC ends the session of the process that was killed.
+    tinboxd.restart().unwrap();
+    recorded(&tinboxd, " connected]");
+    machine.write_all(b"After the restart\r\n").unwrap();
+    recorded(&tinboxd, "After the restart");
 }
