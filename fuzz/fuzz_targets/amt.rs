@@ -8,6 +8,8 @@ use amt::envelope::{Class, Request};
 use amt::identity::{Consent, Identity, IdentityParts, Inventory};
 use amt::message::{Answer, Element};
 use amt::power::{PowerReading, PowerRequest, plan};
+use amt::Login;
+use amt::redirection::Session;
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 
@@ -18,6 +20,9 @@ const TARGETS: [BootTarget; 5] = [
     BootTarget::Cdrom,
     BootTarget::Setup,
 ];
+
+/// Maximum bytes of the mark for lost output.
+const MARKED: usize = 64;
 
 fn challenge(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -36,7 +41,7 @@ fn instance(element: &Element) {
         }
     }
     for target in TARGETS {
-        let fields = settings(target, element);
+        let fields = settings(target, element, true);
         let _ = target.check(element);
         let request = Request::put(Class("AMT_BootSettingData"), &[], &fields).envelope(1);
         let written = Answer::parse(request.as_bytes()).expect("a valid request");
@@ -77,10 +82,26 @@ fn answer(bytes: &[u8]) {
     }
 }
 
+/// Messages of redirection, cut anywhere.
+fn redirection(mut input: Input) {
+    let login = Login { username: "admin".into(), password: "P@ssw0rd1".into() };
+    let mut session = Session::new(login, "0a4f113b".into(), false);
+    let size = usize::from(input.byte()).max(1);
+    for piece in input.0.chunks(size) {
+        let Ok(reaction) = session.receive(piece) else { return };
+        let password = b"P@ssw0rd1";
+        let is_sent = reaction.reply.windows(password.len()).any(|part| part == password);
+        assert!(!is_sent, "the password was sent");
+        let most = MARKED * (input.0.len() + 1);
+        assert!(reaction.characters.len() <= most, "more output than input");
+    }
+}
+
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
     match input.byte() {
         b'c' => challenge(input.0),
+        b'r' => redirection(input),
         _ => answer(input.0),
     }
 });

@@ -61,6 +61,8 @@ enum Field {
     Reset(&'static str),
     /// Truth value that depends on the boot device.
     When(BootTarget),
+    /// True if the firmware must show its own screen on the serial console.
+    Console,
 }
 
 /// Fields of a Put, in the order that the firmware accepts. Other fields, such as
@@ -88,19 +90,20 @@ const FIELDS: [(&str, Field); 24] = [
     ("SecureErase", Field::Reset("false")),
     ("UefiBootNumberOfParams", Field::Reset("0")),
     ("UseIDER", Field::Reset("false")),
-    ("UseSOL", Field::Reset("false")),
+    ("UseSOL", Field::Console),
     ("UseSafeMode", Field::When(BootTarget::SafeMode)),
     ("UserPasswordBypass", Field::Reset("false")),
 ];
 
 /// Returns the fields of AMT_BootSettingData for one boot from `target`, with all options of
-/// earlier boots switched off.
-pub fn settings(target: BootTarget, read: &Element) -> Vec<(String, String)> {
+/// earlier boots switched off. With `console`, the firmware shows its screen by serial-over-LAN.
+pub fn settings(target: BootTarget, read: &Element, console: bool) -> Vec<(String, String)> {
     let reported = FIELDS.iter().filter_map(|(name, field)| Some((name, field, read.child(name)?)));
     let value = |field: &Field, child: &Element| match field {
         Field::Same => child.text.clone(),
         Field::Reset(value) => (*value).to_owned(),
         Field::When(wanted) => (*wanted == target).to_string(),
+        Field::Console => console.to_string(),
     };
     reported.map(|(name, field, child)| ((*name).to_owned(), value(field, child))).collect()
 }

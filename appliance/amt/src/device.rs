@@ -1,5 +1,7 @@
 //! Intel AMT of one machine: sends the requests for power, boot device, identity and inventory.
 
+mod console;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -297,7 +299,8 @@ async fn set_boot(turn: &mut Turn<'_>, target: BootTarget) -> Result<(), Error> 
     let read = turn.find(BOOT_SETTINGS, SETTINGS_KEY).await?.ok_or(missing)?;
     // Some firmware refuses BIOSSetup while a source is set, and keeps an unused source.
     change_boot_order(turn, None).await?;
-    turn.put(BOOT_SETTINGS, &[], &boot::settings(target, &read)).await?;
+    let shows_screen = turn.state.console.strong_count() > 0;
+    turn.put(BOOT_SETTINGS, &[], &boot::settings(target, &read, shows_screen)).await?;
     let parameters = [
         Parameter::Reference("BootConfigSetting", BOOT_CONFIGURATION, CONFIGURATION),
         Parameter::Text("Role", NEXT_SINGLE_USE),

@@ -11,6 +11,7 @@ use http_digest::ChallengeError;
 
 use crate::Fingerprint;
 use crate::message::{Fault, Malformed};
+use crate::redirection::RedirectionError;
 
 pub use return_value::{ReturnTable, ReturnValue};
 
@@ -147,6 +148,9 @@ pub enum Error {
         #[source]
         source: Box<Error>,
     },
+    /// The serial console cannot be opened.
+    #[error("cannot open the serial console")]
+    Console(#[from] RedirectionError),
     /// The machine is changing its power state.
     #[error("the power state is changing (state {state})")]
     Changing {
@@ -167,7 +171,13 @@ pub enum Error {
 impl Error {
     /// Returns true if the firmware refused the login. Repeated logins may lock the account.
     pub fn refuses_login(&self) -> bool {
-        matches!(self, Self::WrongPassword { .. } | Self::Forbidden { .. } | Self::Challenge(_))
+        matches!(
+            self,
+            Self::WrongPassword { .. }
+                | Self::Forbidden { .. }
+                | Self::Challenge(_)
+                | Self::Console(RedirectionError::WrongPassword)
+        )
     }
 
     /// Returns true if the same call may succeed later. After [`Error::Unconfirmed`], the state of
@@ -187,6 +197,7 @@ impl Error {
             Self::Http { status, .. } => *status >= 500,
             Self::Fault { fault, .. } => fault.is_busy(),
             Self::Refused { value, .. } => value.is_busy(),
+            Self::Console(error) => error.is_transient(),
             Self::Consent { .. }
             | Self::TooOldForTls { .. }
             | Self::Pin { .. }
@@ -246,7 +257,7 @@ impl Hint for Error {
                 "switch user consent off in the firmware setup; in client control mode it is \
                  always on, so AMT must be activated in admin control mode"
             }
-            Self::WrongPassword { .. } => {
+            Self::WrongPassword { .. } | Self::Console(RedirectionError::WrongPassword) => {
                 "correct the Secret; the firmware locks the account for a while after some wrong \
                  passwords"
             }

@@ -1,7 +1,9 @@
-//! Intel AMT: power, boot device and inventory of a machine by WS-Management (DMTF DSP0226).
+//! Intel AMT: power, boot device and inventory of a machine by WS-Management (DMTF DSP0226), and
+//! the serial console by redirection.
 //!
 //! Layers, lowest first: [`tls`] pins certificates; [`envelope`] writes requests and [`message`]
 //! reads answers; `line` connects, authenticates, and serializes the requests to one machine;
+//! [`redirection`] opens the serial console;
 //! [`power`], [`boot`] and [`identity`] decide and interpret without I/O; [`Amt`] sends the
 //! requests.
 //!
@@ -18,6 +20,7 @@ pub mod identity;
 mod line;
 pub mod message;
 pub mod power;
+pub mod redirection;
 pub mod tls;
 
 pub use boot::BootTarget;
@@ -26,4 +29,5 @@ pub use error::{Error, ReturnTable, ReturnValue};
 pub use identity::{Identity, Inventory};
 pub use line::{Endpoint, Line, Login, Security};
 pub use power::{HostState, PowerRequest};
+pub use redirection::RedirectionError;
 pub use tls::Fingerprint;

@@ -5,7 +5,7 @@ mod http;
 mod turn;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use http_digest::Challenge;
@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use crate::boot::BootTarget;
 use crate::{Error, Fingerprint};
 
-use http::{Connection, PATH};
+pub(crate) use self::http::connect;
+use self::http::{Connection, PATH};
 pub(crate) use turn::Turn;
 
 /// Maximum wait for the line. Each earlier turn may last [`TURN_LIMIT`].
@@ -76,6 +77,11 @@ impl Endpoint {
             Security::Tls { .. } => Security::TLS_PORT,
         })
     }
+
+    /// Returns the TCP port of redirection with the same protection, which is 2 higher.
+    pub fn redirection_port(&self) -> u16 {
+        self.port().wrapping_add(2)
+    }
 }
 
 /// Line to one machine.
@@ -105,6 +111,8 @@ pub(crate) struct State {
     pub(crate) redirection: Option<u32>,
     /// Boot device that this driver has set for the next boot.
     pub(crate) boot: Option<BootTarget>,
+    /// Exists while a serial console is open.
+    pub(crate) console: Weak<()>,
 }
 
 /// Login with the nonce of the last challenge.

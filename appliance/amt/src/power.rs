@@ -110,7 +110,7 @@ pub enum Plan {
 impl Plan {
     /// Returns true if the firmware may refuse the request while a redirection session is open.
     pub fn needs_closed_redirection(self) -> bool {
-        matches!(self, Self::Request(state::OFF | state::CYCLE))
+        matches!(self, Self::Request(state::OFF | state::OFF_GRACEFUL | state::CYCLE))
     }
 
     /// Returns true if the request starts the machine and uses up a boot device.

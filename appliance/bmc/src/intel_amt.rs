@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use amt::{Amt, BootTarget, HostState, Identity, Line, Login, PowerRequest, Security};
+use tokio::io::DuplexStream;
 
 use crate::{
     Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Feature,
@@ -11,6 +12,15 @@ use crate::{
 
 /// Name of the driver for display.
 const NAME: &str = "amt";
+
+/// Boot devices, and their names in AMT.
+const DEVICES: [(BootDevice, BootTarget); 5] = [
+    (BootDevice::Pxe, BootTarget::Pxe),
+    (BootDevice::Disk, BootTarget::Disk),
+    (BootDevice::Bios, BootTarget::Setup),
+    (BootDevice::Cdrom, BootTarget::Cdrom),
+    (BootDevice::Safe, BootTarget::SafeMode),
+];
 
 /// Driver of one machine by Intel AMT.
 #[derive(Debug)]
@@ -101,27 +111,18 @@ impl IntelAmt {
             let reason = "Intel AMT sets the boot device of the next boot only";
             return Err(Error::BootDevice { driver: NAME, device: boot.device, reason });
         }
-        let target = match boot.device {
-            BootDevice::Pxe => BootTarget::Pxe,
-            BootDevice::Disk => BootTarget::Disk,
-            BootDevice::Bios => BootTarget::Setup,
-            BootDevice::Cdrom => BootTarget::Cdrom,
-            BootDevice::Safe => BootTarget::SafeMode,
+        let Some((_, target)) = DEVICES.iter().find(|(device, _)| *device == boot.device) else {
+            let reason = "Intel AMT does not have this boot device";
+            return Err(Error::BootDevice { driver: NAME, device: boot.device, reason });
         };
-        self.device.set_boot(target).await.map_err(|source| self.error(source))
+        self.device.set_boot(*target).await.map_err(|source| self.error(source))
     }
 
     async fn next_boot_device(&self) -> Result<Option<BootOverride>, Error> {
         let next = self.device.boot().await.map_err(|source| self.error(source))?;
-        let device = next.map(|target| match target {
-            BootTarget::Pxe => BootDevice::Pxe,
-            BootTarget::Disk => BootDevice::Disk,
-            BootTarget::Setup => BootDevice::Bios,
-            BootTarget::Cdrom => BootDevice::Cdrom,
-            BootTarget::SafeMode => BootDevice::Safe,
-        });
+        let named = DEVICES.iter().find(|(_, target)| next == Some(*target));
         // The firmware's own settings select UEFI or legacy mode; AMT exists on UEFI machines.
-        Ok(device.map(|device| BootOverride { device, persistent: false, efi: true }))
+        Ok(named.map(|(device, _)| BootOverride { device: *device, persistent: false, efi: true }))
     }
 }
 
@@ -134,7 +135,7 @@ impl Driver for IntelAmt {
         Capabilities {
             power: Capabilities::ALL_POWER,
             boot: BootControl::Once,
-            features: vec![Feature::Inventory],
+            features: vec![Feature::Inventory, Feature::Console],
         }
     }
 
@@ -164,5 +165,9 @@ impl Driver for IntelAmt {
 
     fn inventory(&self) -> Pending<'_, HardwareInventory> {
         Box::pin(self.read_inventory())
+    }
+
+    fn console(&self) -> Pending<'_, DuplexStream> {
+        Box::pin(async { self.device.console().await.map_err(|source| self.error(source)) })
     }
 }

@@ -12,8 +12,8 @@ use tokio::io::DuplexStream;
 
 use crate::machine::{Drivers, connect};
 
-/// Annotation of a Machine: `always` (default), `on-request` or `off`. Only the driver of IPMI has
-/// a console.
+/// Annotation of a Machine: `always` (default), `on-request` or `off`. Only the drivers of IPMI and
+/// Intel AMT have a console.
 pub const ANNOTATION: &str = "tinbox.dev/console";
 
 /// Consoles of the Hardware with a `bmcRef`. A console has the name of its Hardware; Hardware of
@@ -126,7 +126,7 @@ fn key(metadata: &api::meta::ObjectMeta) -> ObjectKey {
 fn mode(machine: &Machine) -> Option<RecordMode> {
     let provider = machine.spec.connection.provider().ok()?;
     let standard = match provider {
-        Provider::Ipmi => RecordMode::Always,
+        Provider::Ipmi | Provider::IntelAmt => RecordMode::Always,
         // The drivers of these have no console.
         _ => return None,
     };
@@ -147,7 +147,7 @@ mod tests {
     use super::mode;
 
     #[test]
-    fn ipmi_is_recorded_unless_the_owner_says_otherwise() {
+    fn a_console_is_recorded_unless_the_owner_says_otherwise() {
         let machine = |annotation: &str, options: serde_json::Value| -> Machine {
             serde_json::from_value(json!({
                 "metadata": { "name": "bmc", "annotations": { "tinbox.dev/console": annotation } },
@@ -160,6 +160,8 @@ mod tests {
         assert_eq!(mode(&machine("on-request", ipmi.clone())), Some(RecordMode::OnRequest));
         assert_eq!(mode(&machine("always", ipmi.clone())), Some(RecordMode::Always));
         assert_eq!(mode(&machine("off", ipmi)), None);
-        assert_eq!(mode(&machine("always", json!({ "intelAMT": { "port": 16993 } }))), None);
+        let amt = json!({ "intelAMT": { "port": 16993 } });
+        assert_eq!(mode(&machine("", amt)), Some(RecordMode::Always));
+        assert_eq!(mode(&machine("always", json!({ "wakeOnLAN": {} }))), None);
     }
 }

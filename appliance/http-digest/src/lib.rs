@@ -136,6 +136,21 @@ impl Challenge {
         })
     }
 
+    /// Returns the hash that proves the password for a request (RFC 7616 §3.4.1), in hexadecimal.
+    /// `count` is the number of requests with this nonce, from 1.
+    pub fn response(
+        &self,
+        (username, password): (&str, &Secret),
+        (method, path): (&str, &str),
+        cnonce: &str,
+        count: u32,
+    ) -> String {
+        let Self { realm, nonce, algorithm, .. } = self;
+        let who = algorithm.hash(&[username, realm, password.expose()]);
+        let what = algorithm.hash(&[method, path]);
+        algorithm.hash(&[&who, nonce, &format!("{count:08x}"), cnonce, "auth", &what])
+    }
+
     /// Returns the value of the header `Authorization` for a request. `count` is the number of
     /// requests with this nonce, from 1.
     pub fn authorization(
@@ -146,15 +161,12 @@ impl Challenge {
         count: u32,
     ) -> String {
         let Self { realm, nonce, algorithm, .. } = self;
-        let who = algorithm.hash(&[username, realm, password.expose()]);
-        let what = algorithm.hash(&[method, path]);
-        let count = format!("{count:08x}");
-        let response = algorithm.hash(&[&who, nonce, &count, cnonce, "auth", &what]);
+        let response = self.response((username, password), (method, path), cnonce, count);
         let (username, realm, nonce) = (quoted(username), quoted(realm), quoted(nonce));
         let opaque = self.opaque.as_deref().map(|it| format!(",opaque={}", quoted(it)));
         format!(
             "Digest username={username},realm={realm},nonce={nonce},uri=\"{path}\",qop=auth,\
-             nc={count},cnonce=\"{cnonce}\",response=\"{response}\",algorithm={}{}",
+             nc={count:08x},cnonce=\"{cnonce}\",response=\"{response}\",algorithm={}{}",
             algorithm.name(),
             opaque.unwrap_or_default()
         )

@@ -26,9 +26,8 @@ fn answers_have_the_computed_vectors() {
     assert_eq!(response(&answer(2)), "d824cfa4fcbe71049d26a3772f966b02");
     assert!(answer(2).contains("nc=00000002,"), "{}", answer(2));
     assert!(!answer(1).contains("P@ssw0rd1"));
-    let redirection =
-        challenge.authorization(login, ("POST", "/RedirectionService"), "0a4f113b", 2);
-    assert_eq!(response(&redirection), "371b2cfd20c9686e7a6ff94add3871bb");
+    let redirection = challenge.response(login, ("POST", "/RedirectionService"), "0a4f113b", 2);
+    assert_eq!(redirection, "371b2cfd20c9686e7a6ff94add3871bb");
 }
 
 /// Example of RFC 7616 §3.9.1.

@@ -70,7 +70,8 @@ fn missing(why: &str) -> Response {
 }
 
 fn without_console(error: &serial_console::Error) -> Response {
-    missing(&format!("{error}\nhint: only IPMI has one; set spec.bmcRef of the Hardware"))
+    let hint = "IPMI and Intel AMT have one; set spec.bmcRef of the Hardware";
+    missing(&format!("{error}\nhint: {hint}"))
 }
 
 #[derive(Deserialize)]
@@ -83,21 +84,16 @@ async fn output(
     State(access): State<Access>,
     Path((namespace, name)): Path<(String, String)>,
     Query(query): Query<OutputQuery>,
-) -> Response {
-    let consoles = match access.consoles(&namespace, &name).await {
-        Ok(consoles) => consoles,
-        Err(refusal) => return refusal,
-    };
+) -> Result<Response, Response> {
+    let consoles = access.consoles(&namespace, &name).await?;
     let body = if query.follow {
         let attached = consoles.attach(&name).await;
         attached.map(|viewer| Body::from_stream(live(viewer).map(Ok::<_, Infallible>)))
     } else {
         consoles.recorded(&name).await.map(Body::from)
     };
-    match body {
-        Ok(body) => ([(CONTENT_TYPE, "application/octet-stream")], body).into_response(),
-        Err(error) => without_console(&error),
-    }
+    let body = body.map_err(|error| without_console(&error))?;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// Returns the latest recorded output, then the output of the machine until the console ends.
@@ -112,20 +108,13 @@ async fn type_characters(
     State(access): State<Access>,
     Path((namespace, name)): Path<(String, String)>,
     characters: Bytes,
-) -> Response {
-    let consoles = match access.consoles(&namespace, &name).await {
-        Ok(consoles) => consoles,
-        Err(refusal) => return refusal,
-    };
-    match consoles.input(&name).await {
-        Err(error) => without_console(&error),
-        Ok(input) if input.send(&characters).await => {
-            Json(json!({ "bytes": characters.len() })).into_response()
-        }
-        Ok(_) => {
-            let why = "the machine accepts no characters at this time; the console's output says \
-                       if there is a session";
-            failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
-        }
+) -> Result<Response, Response> {
+    let consoles = access.consoles(&namespace, &name).await?;
+    let input = consoles.input(&name).await.map_err(|error| without_console(&error))?;
+    if !input.send(&characters).await {
+        let why = "the machine accepts no characters at this time; the console's output says if \
+                   there is a session";
+        return Err(failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", why));
     }
+    Ok(Json(json!({ "bytes": characters.len() })).into_response())
 }

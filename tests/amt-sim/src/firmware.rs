@@ -13,6 +13,7 @@ use super::chassis::Chassis;
 use super::http::{Answer, HttpRequest};
 use super::instances::{Instance, class_uri};
 use super::login::{Logins, Verdict};
+use super::redirection::SerialPort;
 use super::soap::{self, ADDRESSING, ENUMERATION, Reply, Request};
 
 /// Values of `PowerState`: on, and off (soft).
@@ -93,6 +94,8 @@ pub struct Firmware {
     shown: (u32, u32),
     pub standby: u32,
     pub redirection: u32,
+    pub listens: bool,
+    pub serial: Arc<SerialPort>,
     pub boots: Vec<String>,
     pub executed: Vec<String>,
     /// Every connection since the start.
@@ -106,7 +109,7 @@ pub struct Firmware {
 }
 
 impl Firmware {
-    pub fn new(behavior: Behavior) -> Self {
+    pub fn new(behavior: Behavior, serial: Arc<SerialPort>) -> Self {
         let settings = BOOT_SETTINGS.iter().map(|(name, value)| (*name, *value));
         Self {
             behavior,
@@ -116,6 +119,8 @@ impl Firmware {
             shown: (OFF, 0),
             standby: 2,
             redirection: 32_771,
+            listens: true,
+            serial,
             boots: Vec::new(),
             executed: Vec::new(),
             streams: Vec::new(),
@@ -194,6 +199,10 @@ impl Firmware {
             "Enumerate" => self.enumerate(request),
             "Pull" => self.pull(request),
             "Put" if class == "AMT_BootSettingData" => self.put(request),
+            "Put" if class == "AMT_RedirectionService" => {
+                self.listens = request.parameter("ListenerEnabled").as_deref() == Some("true");
+                self.get(request).unwrap_or(unreachable)
+            }
             method => {
                 let output = format!("{method}_OUTPUT");
                 let value = match self.invoke(request, method) {
@@ -207,6 +216,11 @@ impl Firmware {
                 Executed::Done { action, inner: uri.clone(), uri, body }
             }
         }
+    }
+
+    /// Returns true if the firmware accepts a session of serial-over-LAN.
+    pub fn offers_console(&self) -> bool {
+        self.listens && matches!(self.redirection, 32_770 | 32_771)
     }
 
     fn note(&mut self, request: &Request<'_>) {

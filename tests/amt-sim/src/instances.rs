@@ -74,7 +74,7 @@ impl Instance {
                     &[
                         ("CreationClassName", class),
                         ("EnabledState", &state),
-                        ("ListenerEnabled", "true"),
+                        ("ListenerEnabled", if firmware.listens { "true" } else { "false" }),
                         ("Name", "Intel(r) AMT Redirection Service"),
                     ],
                 )]

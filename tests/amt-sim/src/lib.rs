@@ -10,6 +10,7 @@ mod firmware;
 mod http;
 mod instances;
 mod login;
+mod redirection;
 mod soap;
 
 use std::io::{BufReader, Read, Write};
@@ -21,11 +22,14 @@ use std::thread::JoinHandle;
 use anyhow::Result;
 use bmc::{Address, Credentials, Endpoint, Fingerprint, Protocol, Security};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use socket2::SockRef;
 
 pub use chassis::{BootSource, Chassis, ChassisAction};
+pub use redirection::SerialPort;
 
 use firmware::{Firmware, Outcome};
 use http::{Answer, HttpRequest};
+use redirection::Options;
 
 /// Behavior of the simulated engine. Tests change it while the simulator runs.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +72,10 @@ pub struct Behavior {
     pub page: Option<u16>,
     /// Body of every answer with status 200, instead of the right one.
     pub garbled: Option<String>,
+    /// True for an engine without a login by digest for redirection.
+    pub no_digest: bool,
+    /// Status of the start of serial-over-LAN; 0 is success.
+    pub sol_status: u8,
 }
 
 /// A running engine with its machine, ended when dropped.
@@ -75,8 +83,9 @@ pub struct AmtSim {
     address: SocketAddr,
     fingerprint: Option<Fingerprint>,
     firmware: Arc<Mutex<Firmware>>,
+    serial: Arc<SerialPort>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<(TcpListener, JoinHandle<()>)>,
 }
 
 impl AmtSim {
@@ -90,12 +99,10 @@ impl AmtSim {
         Self::listen(loopback_address()?.into(), behavior, None)
     }
 
-    /// Starts an engine without TLS that controls `chassis`. `listener` is bound to the standard
-    /// port.
-    pub fn start_for(listener: TcpListener, chassis: Arc<dyn Chassis>) -> Result<Self> {
-        let mut firmware = Firmware::new(Behavior::default());
-        firmware.chassis = Some(chassis);
-        Self::serve(listener, firmware, None)
+    /// Starts an engine without TLS that controls `chassis`. The listeners are bound to the
+    /// standard ports of WS-Management and redirection.
+    pub fn start_for(listeners: [TcpListener; 2], chassis: Arc<dyn Chassis>) -> Result<Self> {
+        Self::serve(listeners, Behavior::default(), Some(chassis), None)
     }
 
     /// Starts an engine with TLS and a new certificate.
@@ -125,33 +132,43 @@ impl AmtSim {
     ) -> Result<Self> {
         // Intel's client knows only the standard ports.
         let port = if tls.is_some() { Security::TLS_PORT } else { Security::PLAIN_PORT };
-        Self::serve(TcpListener::bind((address, port))?, Firmware::new(behavior), tls)
+        let bind = |port| TcpListener::bind((address, port));
+        Self::serve([bind(port)?, bind(port + 2)?], behavior, None, tls)
     }
 
     fn serve(
-        listener: TcpListener,
-        firmware: Firmware,
+        [requests, redirection]: [TcpListener; 2],
+        behavior: Behavior,
+        chassis: Option<Arc<dyn Chassis>>,
         tls: Option<(Arc<ServerConfig>, Fingerprint)>,
     ) -> Result<Self> {
-        let address = listener.local_addr()?;
+        let address = requests.local_addr()?;
+        let serial = Arc::new(SerialPort::default());
+        let mut firmware = Firmware::new(behavior, Arc::clone(&serial));
+        firmware.chassis = chassis;
         let firmware = Arc::new(Mutex::new(firmware));
         let stop = Arc::new(AtomicBool::new(false));
         let fingerprint = tls.as_ref().map(|(_, fingerprint)| *fingerprint);
         let config = tls.map(|(config, _)| config);
-        let thread = std::thread::spawn({
+        let threads = [(requests, serve as Serve), (redirection, redirect as Serve)];
+        let mut running = Vec::new();
+        for (listener, serve) in threads {
             let (firmware, stop) = (Arc::clone(&firmware), Arc::clone(&stop));
-            move || {
+            let config = config.clone();
+            let kept = listener.try_clone()?;
+            let thread = std::thread::spawn(move || {
                 for stream in listener.incoming() {
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }
                     let Ok(stream) = stream else { continue };
                     let (firmware, config) = (Arc::clone(&firmware), config.clone());
-                    std::thread::spawn(move || connection(stream, config, &firmware));
+                    std::thread::spawn(move || connection(stream, config, &firmware, serve));
                 }
-            }
-        });
-        Ok(Self { address, fingerprint, firmware, stop, thread: Some(thread) })
+            });
+            running.push((kept, thread));
+        }
+        Ok(Self { address, fingerprint, firmware, serial, stop, threads: running })
     }
 
     /// Address of the engine.
@@ -205,6 +222,12 @@ impl AmtSim {
         self.firmware().redirection
     }
 
+    /// Changes the state of the redirection service, and of its listener.
+    pub fn set_redirection(&self, state: u32, listens: bool) {
+        let mut firmware = self.firmware();
+        (firmware.redirection, firmware.listens) = (state, listens);
+    }
+
     /// Boot devices that the machine has booted from, first to last. `default` stands for the
     /// firmware's own order.
     pub fn boots(&self) -> Vec<String> {
@@ -226,6 +249,11 @@ impl AmtSim {
         self.firmware().login.refused
     }
 
+    /// Serial port of the machine.
+    pub fn serial(&self) -> &SerialPort {
+        &self.serial
+    }
+
     /// Number of connections that were opened.
     pub fn connections(&self) -> usize {
         self.firmware().streams.len()
@@ -242,8 +270,9 @@ impl Drop for AmtSim {
         for stream in self.firmware().streams.drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
+        for (listener, thread) in self.threads.drain(..) {
+            // Linux ends a waiting `accept`. A connection might not get here from this namespace.
+            let _ = SockRef::from(&listener).shutdown(Shutdown::Both);
             let _ = thread.join();
         }
     }
@@ -262,20 +291,56 @@ fn locked(firmware: &Mutex<Firmware>) -> MutexGuard<'_, Firmware> {
     firmware.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn connection(stream: TcpStream, tls: Option<Arc<ServerConfig>>, firmware: &Mutex<Firmware>) {
+/// Connection with or without TLS.
+trait Connection: Read + Write {}
+
+impl<T: Read + Write> Connection for T {}
+
+/// Serves a connection until its end. The second argument is the connection under TLS.
+type Serve = fn(Box<dyn Connection>, &TcpStream, &Mutex<Firmware>) -> std::io::Result<()>;
+
+fn connection(
+    stream: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    firmware: &Mutex<Firmware>,
+    serve: Serve,
+) {
     let Ok(control) = stream.try_clone() else { return };
     let Ok(kept) = stream.try_clone() else { return };
     locked(firmware).streams.push(kept);
     // A client that went away ends the connection.
     let _ = match tls.map(ServerConnection::new) {
-        None => serve(stream, firmware),
-        Some(Ok(connection)) => serve(StreamOwned::new(connection, stream), firmware),
+        None => serve(Box::new(stream), &control, firmware),
+        Some(Ok(connection)) => {
+            serve(Box::new(StreamOwned::new(connection, stream)), &control, firmware)
+        }
         Some(Err(_)) => Ok(()),
     };
     let _ = control.shutdown(Shutdown::Both);
 }
 
-fn serve(stream: impl Read + Write, firmware: &Mutex<Firmware>) -> std::io::Result<()> {
+fn redirect(
+    stream: Box<dyn Connection>,
+    control: &TcpStream,
+    firmware: &Mutex<Firmware>,
+) -> std::io::Result<()> {
+    let (serial, options) = {
+        let firmware = locked(firmware);
+        if !firmware.offers_console() {
+            return Ok(());
+        }
+        let logins = if firmware.behavior.no_digest { vec![1] } else { vec![1, 4] };
+        let options = Options { logins, sol_status: firmware.behavior.sol_status };
+        (Arc::clone(&firmware.serial), options)
+    };
+    redirection::serve(stream, control, &serial, &options)
+}
+
+fn serve(
+    stream: Box<dyn Connection>,
+    _: &TcpStream,
+    firmware: &Mutex<Firmware>,
+) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut count = 0;
     while let Some(request) = HttpRequest::read(&mut reader)? {

@@ -89,7 +89,8 @@ fn values(header: &str) -> HashMap<String, String> {
     values
 }
 
-fn hash(parts: &[&str]) -> String {
+/// MD5 of the parts, joined with colons, in hexadecimal.
+pub fn hash(parts: &[&str]) -> String {
     let digest = Md5::digest(parts.join(":").as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! A NUC's management engine with Intel AMT at `10.77.0.(100+N)` port 16992.
+//! A NUC's management engine with Intel AMT at `10.77.0.(100+N)` ports 16992 and 16994.
 
 use std::fmt;
 use std::net::TcpListener;
@@ -9,8 +9,8 @@ use amt_sim::{AmtSim, BootSource, Chassis, ChassisAction};
 use crate::namespace::Namespace;
 use crate::{BootDevice, Error, Nuc};
 
-/// TCP port of WS-Management without TLS.
-const PORT: u16 = 16992;
+/// TCP ports of WS-Management and redirection without TLS.
+const PORTS: [u16; 2] = [16992, 16994];
 
 /// A running engine, ended when dropped.
 pub struct AmtEngine(#[allow(dead_code, reason = "its drop ends the engine")] AmtSim);
@@ -24,11 +24,14 @@ impl fmt::Debug for AmtEngine {
 impl AmtEngine {
     /// Starts the engine of a NUC inside the rack's namespace.
     pub fn start(nuc: &Arc<Nuc>, rack: &Namespace) -> Result<Self, Error> {
-        let address = (nuc.bmc().address, PORT);
-        let listener = rack.enter(|| TcpListener::bind(address))?;
-        let listener = listener.map_err(Error::io(format!("listen on {address:?}")))?;
+        let address = nuc.bmc().address;
+        let listen = |port| {
+            let listener = rack.enter(|| TcpListener::bind((address, port)))?;
+            listener.map_err(Error::io(format!("listen on {address} port {port}")))
+        };
+        let listeners = [listen(PORTS[0])?, listen(PORTS[1])?];
         let chassis = Arc::new(NucChassis(Arc::clone(nuc)));
-        let sim = AmtSim::start_for(listener, chassis)
+        let sim = AmtSim::start_for(listeners, chassis)
             .map_err(|error| Error::Config(format!("start a management engine: {error:#}")))?;
         Ok(Self(sim))
     }

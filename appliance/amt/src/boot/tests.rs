@@ -34,7 +34,7 @@ fn leftovers_of_earlier_boots_are_switched_off_and_read_only_fields_left_out() {
     set(&mut read, "BootMediaIndex", "2");
     set(&mut read, "RSEPassword", "secret");
     set(&mut read, "EnforceSecureBoot", "true");
-    let written = settings(BootTarget::Pxe, &read);
+    let written = settings(BootTarget::Pxe, &read, false);
     let value = |name: &str| {
         written.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     };
@@ -67,7 +67,7 @@ fn leftovers_of_earlier_boots_are_switched_off_and_read_only_fields_left_out() {
 fn only_the_setup_sets_the_flag_of_the_setup() {
     let mut read = recorded_settings();
     let flags = |target, read: &Element| {
-        let written = settings(target, read);
+        let written = settings(target, read, false);
         let is_set = |name: &str| written.contains(&(name.to_owned(), "true".to_owned()));
         (is_set("BIOSSetup"), is_set("UseSafeMode"))
     };
@@ -76,8 +76,11 @@ fn only_the_setup_sets_the_flag_of_the_setup() {
     assert_eq!(flags(BootTarget::Disk, &read), (false, false));
     // AMT 12 does not have the newer fields.
     read.children.retain(|child| !child.name.starts_with("Platform"));
-    let written = settings(BootTarget::Disk, &read);
+    let written = settings(BootTarget::Disk, &read, true);
     assert!(written.iter().all(|(name, _)| name != "PlatformErase"));
+    // Without a console, the screen of the firmware has no reader.
+    assert!(written.contains(&("UseSOL".to_owned(), "true".to_owned())));
+    assert!(settings(BootTarget::Disk, &read, false).contains(&("UseSOL".into(), "false".into())));
 }
 
 #[test]

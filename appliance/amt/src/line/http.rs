@@ -97,7 +97,8 @@ impl Connection {
     }
 
     async fn attempt(endpoint: &Endpoint, pin: Option<Fingerprint>) -> Result<Self, Error> {
-        let (stream, port) = (connect(endpoint).await?, endpoint.port());
+        let port = endpoint.port();
+        let stream = connect(endpoint, port).await?;
         let broken = |error: hyper::Error| Error::Lost {
             step: "the connection".to_owned(),
             reason: stdx::chain(&error),
@@ -179,8 +180,8 @@ fn text(headers: &HeaderMap, name: &http::HeaderName) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-async fn connect(endpoint: &Endpoint) -> Result<TcpStream, Error> {
-    let port = endpoint.port();
+/// Connects to a TCP port of the machine.
+pub async fn connect(endpoint: &Endpoint, port: u16) -> Result<TcpStream, Error> {
     let found = resolver::system().lookup(&endpoint.host, port).await;
     let found = found.map_err(|error| Error::Resolve { source: Some(error) })?;
     let peer = *found.first().ok_or(Error::Resolve { source: None })?;

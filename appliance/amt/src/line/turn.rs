@@ -51,6 +51,15 @@ impl<'a> Turn<'a> {
         Ok(certificate)
     }
 
+    /// Returns the expected certificate of the machine; `None` before the first one, and without
+    /// TLS.
+    pub fn pin(&self) -> Option<Fingerprint> {
+        match self.endpoint.security {
+            Security::Tls { pin } => pin.or(self.state.trusted),
+            Security::Plain => None,
+        }
+    }
+
     /// Returns the header `Server` of the last answer.
     pub fn server(&self) -> Option<&str> {
         self.state.server.as_deref()
@@ -245,10 +254,7 @@ impl<'a> Turn<'a> {
         if let Some(connection) = self.state.connection.take().filter(Connection::is_fresh) {
             return Ok(connection);
         }
-        let pin = match self.endpoint.security {
-            Security::Tls { pin } => pin.or(self.state.trusted),
-            Security::Plain => None,
-        };
+        let pin = self.pin();
         let connection = Connection::open(self.endpoint, pin).await?;
         if let Some(found) = connection.certificate {
             if pin.is_none() {

@@ -33,6 +33,9 @@ impl Firmware {
             }
             ("AMT_RedirectionService", "RequestStateChange") => {
                 self.redirection = number("RequestedState").unwrap_or(self.redirection);
+                if !self.offers_console() {
+                    self.serial.end_session();
+                }
                 Ok(0)
             }
             ("IPS_PowerManagementService", "RequestOSPowerSavingStateChange") => {
@@ -92,7 +95,8 @@ impl Firmware {
         if !self.available().contains(&state) {
             return Ok(2);
         }
-        let is_redirected = self.behavior.session_open && self.redirection != REDIRECTION_OFF;
+        let is_open = self.behavior.session_open || self.serial.is_open();
+        let is_redirected = is_open && self.redirection != REDIRECTION_OFF;
         if is_redirected && matches!(state, 5 | 8 | 12) {
             return Ok(if self.behavior.refuses_silently { 0 } else { 2 });
         }

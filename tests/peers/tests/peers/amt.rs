@@ -1,6 +1,7 @@
 //! Our driver of Intel AMT and the simulated engine, checked with clients that others wrote.
 
 mod clients;
+mod console;
 mod discovery;
 mod driver;
 mod faults;
