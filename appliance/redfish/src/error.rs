@@ -115,6 +115,12 @@ pub enum Error {
         /// Names of the systems that the BMC has.
         found: String,
     },
+    /// The BMC manages several systems, and the options do not name one of them.
+    #[error("the BMC has several systems: {found}")]
+    SeveralSystems {
+        /// Names of the systems.
+        found: String,
+    },
     /// The service refused the request.
     #[error("{step} was refused with HTTP status {status}: {reason}")]
     Refused {
@@ -200,6 +206,7 @@ impl Error {
             | Self::Forbidden { .. }
             | Self::Redirect { .. }
             | Self::NoSystem { .. }
+            | Self::SeveralSystems { .. }
             | Self::TaskFailed { .. }
             | Self::Unsupported { .. } => false,
         }
@@ -251,6 +258,10 @@ impl Hint for Error {
                  they are"
             }
             Self::NoSystem { .. } => "correct systemName in connection.providerOptions.redfish",
+            Self::SeveralSystems { .. } => {
+                "write the name of this machine's system to systemName in \
+                 connection.providerOptions.redfish"
+            }
             Self::NotApplied { .. } => "restart the BMC if this happens again",
             _ => return None,
         })

@@ -79,7 +79,7 @@ pub struct Endpoint {
     pub security: Security,
     /// User name and password.
     pub login: Login,
-    /// Identifier or name of the system; empty for the only or first one.
+    /// Identifier or name of the system; empty for the only physical one.
     pub system: String,
 }
 

@@ -133,6 +133,11 @@ pub fn plan(request: PowerRequest, state: PowerState, types: &[String]) -> Resul
     }
 }
 
+/// Returns true if the system states a reset action.
+pub fn has_reset(system: &Document) -> bool {
+    system.json.pointer(ACTION).is_some_and(serde_json::Value::is_object)
+}
+
 /// Returns the path of the reset action. A system without the action gets the standard's path.
 pub fn target(system: &Document) -> String {
     let target = system.text(&format!("{ACTION}/target")).and_then(crate::document::path);

@@ -6,7 +6,7 @@ use crate::line::{Places, Turn};
 use crate::power;
 use crate::{Document, Error, Learned, Quirks};
 
-/// Maximum systems of one service that are read in the search for a name.
+/// Maximum systems of one service that are read in the search for the machine.
 const SYSTEMS_MAX: usize = 32;
 
 /// Finds the system, its BMC and its chassis, and what the service offers.
@@ -20,7 +20,7 @@ pub async fn discover(turn: &mut Turn<'_>, name: &str) -> Result<(Document, Lear
         return Err(missing(&collection.path, "Members"));
     }
     let system = match name {
-        "" => first(turn, members).await?,
+        "" => only(turn, members).await?,
         name => named(turn, members, name).await?,
     };
     let manager = system.links("/Links/ManagedBy").into_iter().next();
@@ -59,19 +59,29 @@ async fn first_member(
     Ok(found.and_then(|it| it.links("/Members").into_iter().next()))
 }
 
-/// Returns the first physical system, else the first one: some services list their accelerators
-/// as systems.
-async fn first(turn: &mut Turn<'_>, members: Vec<String>) -> Result<Document, Error> {
-    let mut other = None;
+/// Returns the system of a service without a name in the options: the only one, else the only
+/// physical one, else the only physical one that can be reset. Some services list accelerator
+/// boards as physical systems without the reset action.
+async fn only(turn: &mut Turn<'_>, members: Vec<String>) -> Result<Document, Error> {
+    let mut systems = Vec::new();
     for path in members.iter().take(SYSTEMS_MAX) {
-        let system = turn.get(path).await?;
-        match system.text("/SystemType") {
-            Some("Physical") => return Ok(system),
-            _ if members.len() == 1 => return Ok(system),
-            _ => other = other.or(Some(system)),
-        }
+        systems.push(turn.get(path).await?);
     }
-    other.ok_or(Error::Missing { path: String::new(), what: "Members" })
+    let is_physical = |it: &&Document| {
+        systems.len() == 1 || it.text("/SystemType").is_none_or(|kind| kind == "Physical")
+    };
+    let physical: Vec<&Document> = systems.iter().filter(is_physical).collect();
+    let has_reset: Vec<&Document> =
+        physical.iter().copied().filter(|it| power::has_reset(it)).collect();
+    match (physical.as_slice(), has_reset.as_slice()) {
+        ([system], _) | (_, [system]) => Ok((*system).clone()),
+        _ => Err(Error::SeveralSystems { found: names(&systems) }),
+    }
+}
+
+fn names(systems: &[Document]) -> String {
+    let names = systems.iter().map(|it| it.text("/Id").unwrap_or(it.name()));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the system with this identifier or name.
@@ -87,9 +97,9 @@ async fn named(turn: &mut Turn<'_>, members: Vec<String>, name: &str) -> Result<
         if names.contains(&Some(name)) {
             return Ok(system);
         }
-        found.push(system.text("/Id").unwrap_or(system.name()).to_owned());
+        found.push(system);
     }
-    Err(Error::NoSystem { wanted: name.to_owned(), found: found.join(", ") })
+    Err(Error::NoSystem { wanted: name.to_owned(), found: names(&found) })
 }
 
 /// Returns the values of `ResetType` that the system offers; empty if it does not state them.

@@ -3,6 +3,7 @@
 
 use redfish::{BootRequest, BootTarget, Error, PowerRequest, PowerState};
 use serde_json::{Value, json};
+use stdx::Hint as _;
 
 use crate::server::{Received, Response, Service};
 
@@ -236,4 +237,46 @@ async fn documents_that_are_none_are_errors_and_missing_keys_are_unknown() {
     let error = client.set_power(PowerRequest::Cycle).await.unwrap_err();
     assert!(matches!(error, Error::Changing { .. }), "{error}");
     assert_eq!(service.received(POWER).len(), 0, "no power action on an unknown state");
+}
+
+#[tokio::test]
+async fn the_machine_is_the_only_physical_system_with_a_reset() {
+    let reset = json!({ "#ComputerSystem.Reset": { "target": RESET } });
+    let physical = json!({ "SystemType": "Physical", "PowerState": "On" });
+    let mut switchable = physical.clone();
+    switchable["Actions"] = reset.clone();
+    let composed = json!({ "SystemType": "Composed", "PowerState": "Off", "Actions": reset });
+    for (systems, expected) in [
+        (vec![&composed], Some(PowerState::Off)),
+        (vec![&composed, &physical], Some(PowerState::On)),
+        (vec![&physical, &switchable, &composed], Some(PowerState::On)),
+        (vec![&physical, &physical], None),
+        (vec![&switchable, &switchable], None),
+        (vec![&composed, &composed], None),
+    ] {
+        let path = |number: usize| format!("/redfish/v1/Systems/{number}");
+        let members: Vec<Value> =
+            (1..=systems.len()).map(|number| json!({ "@odata.id": path(number) })).collect();
+        let systems: Vec<Value> = systems.into_iter().cloned().collect();
+        let service = Service::start(move |request| {
+            let number = request.line.strip_prefix("GET /redfish/v1/Systems/");
+            match number.and_then(|text| text.parse::<usize>().ok()) {
+                Some(number) => Response::new(200, &systems[number - 1]),
+                None if request.line == "GET /redfish/v1/Systems" => {
+                    Response::new(200, json!({ "Members": members }))
+                }
+                None => honest(request),
+            }
+        });
+        let client = service.client("right");
+        match expected {
+            Some(state) => assert_eq!(client.power().await.unwrap(), state),
+            None => {
+                let error = client.set_power(PowerRequest::Off).await.unwrap_err();
+                assert!(matches!(error, Error::SeveralSystems { .. }), "{error}");
+                assert_eq!(error.to_string(), "the BMC has several systems: 1, 2");
+                assert!(error.hint().is_some_and(|hint| hint.contains("systemName")));
+            }
+        }
+    }
 }
