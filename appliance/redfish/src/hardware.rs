@@ -8,10 +8,17 @@ use crate::document::{number, text};
 
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
-/// Maximum memory that is believed, in GiB.
+/// Maximum plausible memory, in GiB.
 const MEMORY_GIB_MAX: f64 = 1_048_576.0;
 /// Maximum processors that are listed by their number.
 const PROCESSORS_MAX: f64 = 64.0;
+/// Minimum capacity of a disk, in bytes: some BMCs list their virtual USB devices of up to 1 GiB as
+/// devices of the machine.
+const DISK_BYTES_MIN: f64 = 4e9;
+/// Maximum plausible capacity of a disk, in bytes.
+const DISK_BYTES_MAX: f64 = 1e16;
+/// Identifier of the interface to the BMC itself (schema HostInterface), which leads to no network.
+const TO_MANAGER: &str = "ToManager";
 /// Earliest second of a log entry that is a real time: 2001-01-01. Before, the clock was not set.
 const CLOCK_SET: i64 = 978_307_200;
 
@@ -34,12 +41,15 @@ pub struct Inventory {
     pub processors: Vec<String>,
     /// Memory in bytes; 0 means unknown.
     pub memory_bytes: u64,
+    /// Capacity of each disk in bytes, in the order of the service; empty means unknown.
+    pub disk_bytes: Vec<u64>,
     /// MAC addresses in lower case with colons.
     pub macs: Vec<String>,
 }
 
 impl Inventory {
-    /// Reads the inventory from the system, its BMC, its processors and its network interfaces.
+    /// Reads the inventory from the system, its BMC, its processors and its network interfaces. The
+    /// disks are other resources; see [`disk_bytes`].
     pub fn read(
         system: &Document,
         manager: Option<&Document>,
@@ -48,8 +58,10 @@ impl Inventory {
     ) -> Self {
         let field = |pointer: &str| system.text(pointer).unwrap_or_default().to_owned();
         let bmc = manager.map(|manager| {
-            let words = [manager.text("/Model"), manager.text("/FirmwareVersion")];
-            words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+            let version = manager.text("/FirmwareVersion").unwrap_or_default();
+            // The version of some BMCs has the model in it: "iLO 5 v3.11".
+            let model = manager.text("/Model").filter(|model| !version.starts_with(model));
+            [model.unwrap_or_default(), version].join(" ").trim().to_owned()
         });
         let gib = system.number("/MemorySummary/TotalSystemMemoryGiB").unwrap_or_default();
         Self {
@@ -61,6 +73,7 @@ impl Inventory {
             bmc_firmware: bmc.unwrap_or_default(),
             processors: processor_names(system, processors),
             memory_bytes: (gib.clamp(0.0, MEMORY_GIB_MAX) * GIB) as u64,
+            disk_bytes: Vec::new(),
             macs: macs(interfaces),
         }
     }
@@ -83,6 +96,7 @@ fn processor_names(system: &Document, processors: &[Document]) -> Vec<String> {
 fn macs(interfaces: &[Document]) -> Vec<String> {
     let mut macs: Vec<String> = interfaces
         .iter()
+        .filter(|it| it.text("/Id") != Some(TO_MANAGER))
         .filter_map(|it| it.text("/PermanentMACAddress").or(it.text("/MACAddress")))
         .filter_map(|mac| mac.replace('-', ":").parse::<stdx::MacAddr>().ok())
         .map(|mac| mac.to_string())
@@ -90,6 +104,14 @@ fn macs(interfaces: &[Document]) -> Vec<String> {
     macs.sort();
     macs.dedup();
     macs
+}
+
+/// Returns the capacity of a resource `Drive`, or of a device of `SimpleStorage`; `None` for an
+/// empty bay, for a capacity that is not stated, and for what is too small for a disk.
+pub fn disk_bytes(json: &Value) -> Option<u64> {
+    let is_there = text(json, "/Status/State") != Some("Absent");
+    let bytes = number(json, "/CapacityBytes").filter(|_| is_there)?;
+    (DISK_BYTES_MIN..=DISK_BYTES_MAX).contains(&bytes).then_some(bytes as u64)
 }
 
 /// Value of one sensor.
@@ -106,10 +128,17 @@ pub struct Reading {
 }
 
 fn reading(json: &Value, value: &str, unit: &str) -> Option<Reading> {
+    named(json, None, value, unit)
+}
+
+/// Reads one sensor; `None` if it is absent, or has neither a name nor the default.
+fn named(json: &Value, default: Option<&str>, value: &str, unit: &str) -> Option<Reading> {
     if text(json, "/Status/State") == Some("Absent") {
         return None;
     }
-    let name = text(json, "/Name").or(text(json, "/FanName")).or(text(json, "/MemberId"))?;
+    // A number as identifier says nothing about the place of the sensor.
+    let id = text(json, "/MemberId").filter(|id| id.parse::<u64>().is_err());
+    let name = text(json, "/Name").or(text(json, "/FanName")).or(id).or(default)?;
     let unit = match unit {
         "Cel" => "C",
         "{rev}/min" => "RPM",
@@ -136,8 +165,10 @@ pub fn thermal(document: &Document) -> Vec<Reading> {
 pub fn electrical(document: &Document) -> Vec<Reading> {
     let voltages = document.items("/Voltages").into_iter();
     let voltages = voltages.filter_map(|it| reading(it, "/ReadingVolts", "V"));
+    // Some services give the consumption of the machine no name.
     let control = document.items("/PowerControl").into_iter();
-    voltages.chain(control.filter_map(|it| reading(it, "/PowerConsumedWatts", "W"))).collect()
+    let control = control.filter_map(|it| named(it, Some("Power"), "/PowerConsumedWatts", "W"));
+    voltages.chain(control).collect()
 }
 
 /// Returns the reading of a resource `Sensor`.
@@ -179,13 +210,12 @@ pub fn newest(mut records: Vec<LogRecord>, limit: usize) -> Vec<LogRecord> {
 /// Identifiers of logs about the hardware, best first.
 const LOGS: [&str; 6] = ["SEL", "IML", "EVENTLOG", "PLATFORMLOG", "LOG1", "IEL"];
 
-/// Returns the log about the hardware, else the first one.
-pub fn preferred_log(logs: &[String]) -> Option<&String> {
-    let rank = |path: &&String| {
+/// Sorts logs so that those about the hardware are first.
+pub fn sort_logs(logs: &mut [String]) {
+    logs.sort_by_key(|path| {
         let name = crate::document::last_segment(path).to_ascii_uppercase();
         LOGS.iter().position(|log| name == *log).unwrap_or(LOGS.len())
-    };
-    logs.iter().min_by_key(rank)
+    });
 }
 
 #[cfg(test)]

@@ -155,8 +155,7 @@ impl RedfishDriver {
             bmc_firmware: found.bmc_firmware,
             processors: found.processors,
             memory_bytes: found.memory_bytes,
-            // The crate `redfish` reads no drives yet.
-            disk_bytes: Vec::new(),
+            disk_bytes: found.disk_bytes,
             macs: found.macs,
         })
     }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Inventory, electrical, log_record, newest, preferred_log, sensor, thermal};
+use super::{Inventory, disk_bytes, electrical, log_record, newest, sensor, sort_logs, thermal};
 use crate::Document;
 
 fn document(json: Value) -> Document {
@@ -19,6 +19,7 @@ fn missing_parts_of_an_inventory_stay_empty() {
         document(json!({ "MACAddress": "AA-BB-CC-00-11-22" })),
         document(json!({ "MACAddress": "x", "PermanentMACAddress": "aa:bb:cc:00:11:22" })),
         document(json!({ "MACAddress": null })),
+        document(json!({ "MACAddress": "aa:bb:cc:00:11:33", "Id": "ToManager" })),
     ];
     let manager = document(json!({ "FirmwareVersion": "2.1", "Model": "iLO 5" }));
     let read = Inventory::read(&system, Some(&manager), &[], &interfaces);
@@ -35,6 +36,22 @@ fn missing_parts_of_an_inventory_stay_empty() {
 }
 
 #[test]
+fn a_disk_has_a_plausible_capacity() {
+    for (drive, expected) in [
+        (json!({ "CapacityBytes": 1_920_383_410_176_u64 }), Some(1_920_383_410_176)),
+        (json!({ "CapacityBytes": "8000000000" }), Some(8_000_000_000)),
+        // Virtual USB device of a BMC.
+        (json!({ "CapacityBytes": 1_098_907_648 }), None),
+        (json!({ "CapacityBytes": null }), None),
+        (json!({ "CapacityBytes": 1e30 }), None),
+        (json!({ "CapacityBytes": 8e9, "Status": { "State": "Absent" } }), None),
+        (json!({}), None),
+    ] {
+        assert_eq!(disk_bytes(&drive), expected, "{drive}");
+    }
+}
+
+#[test]
 fn sensors_of_both_forms_are_read() {
     let read = thermal(&document(json!({
         "Temperatures": [
@@ -47,10 +64,17 @@ fn sensors_of_both_forms_are_read() {
     assert_eq!((read[0].value, read[0].health.as_deref()), (Some(21.0), Some("OK")));
     assert_eq!((read[1].name.as_str(), read[1].unit.as_str()), ("Fan 1", "%"));
     let read = electrical(&document(json!({
-        "PowerControl": [{ "Name": "System", "PowerConsumedWatts": 99 }],
-        "Voltages": [{ "Name": "12V", "ReadingVolts": null }],
+        "PowerControl": [
+            { "Name": "System", "PowerConsumedWatts": 99 },
+            { "MemberId": "1", "PowerConsumedWatts": 7 },
+        ],
+        "Voltages": [
+            { "Name": "12V", "ReadingVolts": null },
+            { "Name": "", "MemberId": "1", "ReadingVolts": 0 },
+        ],
     })));
-    assert_eq!((read[0].value, read[1].value), (None, Some(99.0)));
+    let read: Vec<_> = read.iter().map(|it| (it.name.as_str(), it.value)).collect();
+    assert_eq!(read, [("12V", None), ("System", Some(99.0)), ("Power", Some(7.0))]);
     let one = sensor(&json!({ "Name": "Fan", "Reading": 4000, "ReadingUnits": "{rev}/min" }));
     assert_eq!(one.unwrap().unit, "RPM");
 }
@@ -68,7 +92,7 @@ fn the_newest_entries_of_a_log_are_kept_in_order() {
     let kept = newest(records, 2);
     assert_eq!(kept.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["2", "3"]);
     assert_eq!(log_record(&json!({})), None);
-    let logs = ["/a/LogServices/Lclog".to_owned(), "/a/LogServices/Sel/".to_owned()];
-    assert_eq!(preferred_log(&logs), Some(&logs[1]));
-    assert_eq!(preferred_log(&[]), None);
+    let mut logs = ["/a/LogServices/Lclog", "/a/IML", "/a/LogServices/Sel/"].map(str::to_owned);
+    sort_logs(&mut logs);
+    assert_eq!(logs, ["/a/LogServices/Sel/", "/a/IML", "/a/LogServices/Lclog"]);
 }
