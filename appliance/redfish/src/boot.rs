@@ -93,35 +93,51 @@ fn at(property: &str) -> String {
     format!("/Boot/{property}")
 }
 
-/// Returns true if the system may boot by UEFI HTTP from a URL.
-pub fn has_http(system: &Document) -> bool {
-    let targets = allowed(system, TARGET);
-    let is_offered = targets.is_empty() || targets.contains(&"UefiHttp");
-    is_offered && system.json.pointer(&at(URL)).is_some()
+/// Returns true if the system may boot by UEFI HTTP from a URL. Services of several vendors list
+/// the target without a property for the URL, which the firmware then takes from DHCP or its setup.
+pub fn has_http(system: &Document, settings: Option<&Document>) -> bool {
+    let targets = allowed(system, settings, TARGET);
+    (targets.is_empty() || targets.contains(&"UefiHttp")) && has_url(system, settings)
+}
+
+fn has_url(system: &Document, settings: Option<&Document>) -> bool {
+    let mut resources = [Some(system), settings].into_iter().flatten();
+    resources.any(|resource| resource.json.pointer(&at(URL)).is_some())
 }
 
 /// Returns true if the system may keep an override for every boot.
-pub fn has_continuous(system: &Document) -> bool {
-    let enabled = allowed(system, ENABLED);
+pub fn has_continuous(system: &Document, settings: Option<&Document>) -> bool {
+    let enabled = allowed(system, settings, ENABLED);
     enabled.is_empty() || enabled.contains(&"Continuous")
 }
 
-fn allowed<'a>(system: &'a Document, property: &str) -> Vec<&'a str> {
-    system.texts(&at(&format!("{property}@Redfish.AllowableValues")))
+/// Returns the values that the service offers: some state them in the settings resource only.
+fn allowed<'a>(
+    system: &'a Document,
+    settings: Option<&'a Document>,
+    property: &str,
+) -> Vec<&'a str> {
+    let pointer = at(&format!("{property}@Redfish.AllowableValues"));
+    let own = system.texts(&pointer);
+    match settings {
+        Some(settings) if own.is_empty() => settings.texts(&pointer),
+        _ => own,
+    }
 }
 
 /// Returns the properties of `Boot` to change. The mode is left out if the system has it already,
 /// because some services refuse any change of the mode.
 ///
 /// # Errors
-/// The service does not offer the device, or no permanent override.
+/// The service does not offer the device, takes no URL, or offers no permanent override.
 pub fn changes(
     system: &Document,
+    settings: Option<&Document>,
     request: &BootRequest,
     quirks: &Quirks,
 ) -> Result<Map<String, Value>, Error> {
     let names = request.target.names(quirks);
-    let targets = allowed(system, TARGET);
+    let targets = allowed(system, settings, TARGET);
     let mut offered =
         names.iter().find(|name| targets.is_empty() || targets.contains(&name.as_str()));
     let Some(target) = offered.take() else {
@@ -130,7 +146,7 @@ pub fn changes(
             reason: format!("the BMC offers {}", targets.join(", ")),
         });
     };
-    if request.persistent && !has_continuous(system) {
+    if request.persistent && !has_continuous(system, settings) {
         return Err(Error::Unsupported {
             what: "a boot device for every boot".to_owned(),
             reason: "the BMC offers it for the next boot only".to_owned(),
@@ -147,6 +163,12 @@ pub fn changes(
         boot.insert(MODE.to_owned(), json!(mode));
     }
     if let BootTarget::Http(url) = &request.target {
+        if !has_url(system, settings) {
+            return Err(Error::Unsupported {
+                what: "HTTP boot from a URL".to_owned(),
+                reason: "the BMC has no HttpBootUri".to_owned(),
+            });
+        }
         boot.insert(URL.to_owned(), json!(url));
     }
     Ok(boot)
@@ -190,7 +212,8 @@ pub fn settings(system: &Document) -> Option<String> {
 
 /// Returns the first difference between the changes and what a resource reports, as requested and
 /// found setting; `None` if the resource has all changes. The duration of the override is not
-/// compared: some services report `Continuous` for every override.
+/// compared: some services report `Continuous` for every override. A target that the resource does
+/// not report at all is not compared either.
 pub fn difference(boot: &Map<String, Value>, system: &Document) -> Option<(String, String)> {
     let mut pairs = boot.iter().filter(|(name, _)| [TARGET, URL].contains(&name.as_str()));
     let (name, value) = pairs.find(|(name, value)| {

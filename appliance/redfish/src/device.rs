@@ -1,5 +1,6 @@
 //! Redfish service of one machine: sends the requests for power, boot device, media and inventory.
 
+mod led;
 mod media;
 mod places;
 mod survey;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::boot::{self, BootReading, BootRequest};
@@ -109,21 +110,11 @@ impl Redfish {
     pub async fn set_boot(&self, request: &BootRequest) -> Result<(), Error> {
         let set = async |turn: &mut Turn<'_>| {
             let system = self.system(turn).await?;
-            let quirks = turn.state.quirks.clone();
-            let mut boot = boot::changes(&system, request, &quirks)?;
             let settings = turn.find(boot::settings(&system)).await?;
+            let quirks = turn.state.quirks.clone();
+            let mut boot = boot::changes(&system, settings.as_ref(), request, &quirks)?;
             for attempt in 1.. {
-                let (there, here) = boot::split(boot.clone(), settings.as_ref());
-                let sent = async {
-                    if let Some(settings) = settings.as_ref().filter(|_| !there.is_empty()) {
-                        turn.patch(settings, &json!({ "Boot": there })).await?;
-                    }
-                    if !here.is_empty() {
-                        turn.patch(&system, &json!({ "Boot": here })).await?;
-                    }
-                    Ok(())
-                };
-                match sent.await {
+                match send_boot(turn, &boot, &system, settings.as_ref()).await {
                     Ok(()) => break,
                     Err(Error::Refused { status: 400, reason, is_busy: false, .. })
                         if attempt < BOOT_ATTEMPTS && !quirks.whole_boot =>
@@ -140,8 +131,15 @@ impl Redfish {
                     Err(error) => return Err(error),
                 }
             }
-            let place = settings.map_or(system.path, |settings| settings.path);
-            read_back(turn, &place, |found| boot::difference(&boot, found)).await
+            let (there, here) = boot::split(boot, settings.as_ref());
+            let there = settings.map(|settings| (settings, there));
+            for (resource, boot) in there.into_iter().chain([(system, here)]) {
+                let difference = |found: &Document| boot::difference(&boot, found);
+                if !boot.is_empty() {
+                    read_back(turn, &resource.path, difference).await?;
+                }
+            }
+            Ok(())
         };
         self.line.turn(&self.endpoint, set).await
     }
@@ -191,16 +189,7 @@ impl Redfish {
     pub async fn identify(&self, is_on: bool) -> Result<(), Error> {
         let set = async |turn: &mut Turn<'_>| {
             let system = self.system(turn).await?;
-            let lit = if is_on { "Blinking" } else { "Off" };
-            let body: Value = match (system.flag(LOCATION), system.text(INDICATOR)) {
-                (Some(_), _) => json!({ "LocationIndicatorActive": is_on }),
-                (None, Some(_)) => json!({ "IndicatorLED": lit }),
-                (None, None) => {
-                    let what = "identification LED";
-                    return Err(Error::Missing { path: system.path, what });
-                }
-            };
-            turn.patch(&system, &body).await
+            led::set(turn, &self.endpoint.system, system, is_on).await
         };
         self.line.turn(&self.endpoint, set).await
     }
@@ -267,9 +256,22 @@ impl Redfish {
     }
 }
 
-/// Properties of a system with an identification LED; the second is the older one.
-const LOCATION: &str = "/LocationIndicatorActive";
-const INDICATOR: &str = "/IndicatorLED";
+/// Sends the changes of `Boot` to the settings resource and to the system.
+async fn send_boot(
+    turn: &mut Turn<'_>,
+    boot: &Map<String, Value>,
+    system: &Document,
+    settings: Option<&Document>,
+) -> Result<(), Error> {
+    let (there, here) = boot::split(boot.clone(), settings);
+    if let Some(settings) = settings.filter(|_| !there.is_empty()) {
+        turn.patch(settings, &json!({ "Boot": there })).await?;
+    }
+    if !here.is_empty() {
+        turn.patch(system, &json!({ "Boot": here })).await?;
+    }
+    Ok(())
+}
 
 /// Reads a resource until `difference` finds none: some services apply a setting late.
 async fn read_back(

@@ -29,6 +29,14 @@ pub fn is_cd(slot: &Document) -> bool {
     types.into_iter().any(is_disc)
 }
 
+/// Returns the first slot for CDs. If the vendor names the slots that take a URL, only they count.
+pub fn choose(slots: Vec<Document>, names: &[String]) -> Option<Document> {
+    let is_named = |slot: &Document| {
+        names.is_empty() || names.iter().any(|name| slot.name().starts_with(name.as_str()))
+    };
+    slots.into_iter().find(|slot| is_cd(slot) && is_named(slot))
+}
+
 /// Returns true if the slot has media.
 pub fn is_inserted(slot: &Document) -> bool {
     slot.flag("/Inserted").unwrap_or_else(|| image(slot).is_some())
@@ -39,8 +47,14 @@ pub fn image(slot: &Document) -> Option<&str> {
     slot.text("/Image")
 }
 
+/// Returns the path of an action; `None` for a slot without actions. Some services list only the
+/// action that the slot allows at this time, so another one has the standard's path.
 fn action(slot: &Document, name: &str) -> Option<String> {
-    slot.text(&format!("/Actions/#VirtualMedia.{name}/target")).and_then(path)
+    let actions = slot.json.pointer("/Actions").and_then(Value::as_object)?;
+    let stated = slot.text(&format!("/Actions/#VirtualMedia.{name}/target")).and_then(path);
+    let has_other = actions.keys().any(|key| key.starts_with("#VirtualMedia."));
+    let slot = slot.path.trim_end_matches('/');
+    stated.or_else(|| has_other.then(|| format!("{slot}/Actions/VirtualMedia.{name}")))
 }
 
 /// Returns the request that inserts the image at `url`.
@@ -131,7 +145,10 @@ mod tests {
         assert_eq!(body(MediaForm::Full)["WriteProtected"], true);
         assert_eq!(body(MediaForm::Transfer)["TransferProtocolType"], "HTTP");
         assert_eq!(eject(&actions), MediaRequest::Post("/out".into(), json!({})));
-        let lenovo = slot(json!({}));
+        let full = slot(json!({ "Actions": { "#VirtualMedia.InsertMedia": { "target": "/in" } } }));
+        let target = "/redfish/v1/Managers/1/VirtualMedia/Cd1/Actions/VirtualMedia.EjectMedia";
+        assert_eq!(eject(&full), MediaRequest::Post(target.into(), json!({})));
+        let lenovo = slot(json!({ "Actions": {} }));
         let patch = json!({ "Image": URL, "Inserted": true });
         assert_eq!(insert(&lenovo, URL, MediaForm::Full).unwrap(), MediaRequest::Patch(patch));
         let empty = json!({ "Image": null, "Inserted": false });

@@ -37,6 +37,10 @@ pub struct Quirks {
     pub names: Vec<String>,
     /// Fields of a request that inserts virtual media.
     pub media: MediaForm,
+    /// Beginnings of the identifiers of the slots that take a URL; empty for any slot.
+    pub media_slots: Vec<String>,
+    /// True if the LED is lit while it identifies nothing.
+    pub steady_led: bool,
     /// True if the boot mode must be sent with each boot target.
     pub sends_mode: bool,
     /// True if the service requires target, enabled and mode in each change.

@@ -13,7 +13,7 @@ fn request(target: BootTarget) -> BootRequest {
 }
 
 fn changed(boot: Value, request: &BootRequest, quirks: &Quirks) -> Value {
-    changes(&system(boot), request, quirks).unwrap().into()
+    changes(&system(boot), None, request, quirks).unwrap().into()
 }
 
 fn refused(property: &str) -> Reason {
@@ -45,19 +45,29 @@ fn a_device_that_the_service_does_not_offer_is_an_error() {
     let boot = json!({ "BootSourceOverrideTarget@Redfish.AllowableValues": ["Pxe", "UsbCd"] });
     let cd = changed(boot.clone(), &request(BootTarget::Cdrom), &Quirks::default());
     assert_eq!(cd["BootSourceOverrideTarget"], "UsbCd");
-    let error = changes(&system(boot), &request(BootTarget::Setup), &Quirks::default());
+    let error = changes(&system(boot), None, &request(BootTarget::Setup), &Quirks::default());
     let expected = "boot from BiosSetup is not available: the BMC offers Pxe, UsbCd";
     assert_eq!(error.unwrap_err().to_string(), expected);
     let boot = json!({ "BootSourceOverrideEnabled@Redfish.AllowableValues": ["Disabled", "Once"] });
+    let values = json!({ "BootSourceOverrideTarget@Redfish.AllowableValues": ["Cd"] });
+    let settings = system(values);
+    let only_there =
+        changes(&system(json!({})), Some(&settings), &request(BootTarget::Pxe), &Quirks::default());
+    assert!(only_there.unwrap_err().to_string().contains("the BMC offers Cd"));
     let always = BootRequest { persistent: true, ..request(BootTarget::Pxe) };
-    let error = changes(&system(boot), &always, &Quirks::default()).unwrap_err();
+    let error = changes(&system(boot), None, &always, &Quirks::default()).unwrap_err();
     assert!(error.to_string().contains("next boot only"), "{error}");
 }
 
 #[test]
 fn a_url_is_part_of_an_http_boot() {
     let http = request(BootTarget::Http("http://10.0.0.1/a.efi".into()));
-    let boot = changed(json!({}), &http, &Quirks::default());
+    let error = changes(&system(json!({})), None, &http, &Quirks::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "HTTP boot from a URL is not available: the BMC has no HttpBootUri"
+    );
+    let boot = changed(json!({ "HttpBootUri": null }), &http, &Quirks::default());
     assert_eq!(boot["BootSourceOverrideTarget"], "UefiHttp");
     assert_eq!(boot["HttpBootUri"], "http://10.0.0.1/a.efi");
     let reading = BootReading::of(&system(boot)).unwrap();

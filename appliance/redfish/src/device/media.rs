@@ -67,16 +67,16 @@ async fn send(turn: &mut Turn<'_>, slot: &Document, request: MediaRequest) -> Re
     }
 }
 
-/// Returns the first slot for CDs: of the system, where newer services have it, else of the BMC.
+/// Returns the slot for CDs: of the system, where newer services have it, else of the BMC.
 async fn slot(turn: &mut Turn<'_>, name: &str, system: &Document) -> Result<Document, Error> {
     let manager = turn.state.places.get(name).and_then(|places| places.manager.clone());
     let own = system.link("/VirtualMedia");
-    let found = turn.members(own, SLOTS_MAX).await?.into_iter().find(media::is_cd);
-    if let Some(slot) = found {
+    let names = turn.state.quirks.media_slots.clone();
+    if let Some(slot) = media::choose(turn.members(own, SLOTS_MAX).await?, &names) {
         return Ok(slot);
     }
     let manager = turn.find(manager).await?;
     let slots = turn.members(manager.and_then(|it| it.link("/VirtualMedia")), SLOTS_MAX).await?;
     let missing = || Error::Missing { path: system.path.clone(), what: "virtual media for CDs" };
-    slots.into_iter().find(media::is_cd).ok_or_else(missing)
+    media::choose(slots, &names).ok_or_else(missing)
 }

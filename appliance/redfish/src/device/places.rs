@@ -1,6 +1,6 @@
 //! Search for the resources of one machine. No identifier is known in advance.
 
-use super::{INDICATOR, LOCATION};
+use super::led;
 use crate::boot;
 use crate::line::{Places, Turn};
 use crate::power;
@@ -38,12 +38,15 @@ pub async fn discover(turn: &mut Turn<'_>, name: &str) -> Result<(Document, Lear
     let has = |pointer: &str| {
         system.link(pointer).is_some() || bmc.as_ref().is_some_and(|it| it.link(pointer).is_some())
     };
+    let settings = turn.find(boot::settings(&system)).await?;
+    let has_led = led::is_in(&system)
+        || turn.find(chassis.clone()).await?.is_some_and(|chassis| led::is_in(&chassis));
     let learned = Learned {
         reset_types: reset_types(turn, &system).await?,
-        boot_always: boot::has_continuous(&system),
-        http_boot: boot::has_http(&system),
+        boot_always: boot::has_continuous(&system, settings.as_ref()),
+        http_boot: boot::has_http(&system, settings.as_ref()),
         media: has("/VirtualMedia"),
-        identify: system.flag(LOCATION).is_some() || system.text(INDICATOR).is_some(),
+        identify: has_led,
         sensors: chassis.is_some(),
         events: has("/LogServices"),
     };

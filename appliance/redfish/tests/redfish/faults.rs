@@ -159,6 +159,26 @@ async fn a_setting_that_is_acknowledged_and_not_applied_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_change_of_the_system_is_read_back_from_the_system() {
+    // The settings resource of Lenovo has the boot order, and no override.
+    let service = Service::start(|request| match request.line.as_str() {
+        READ => {
+            let mut system = system();
+            let settings = json!({ "@odata.id": "/redfish/v1/Systems/1/Pending" });
+            system["@Redfish.Settings"] = json!({ "SettingsObject": settings });
+            Response::new(200, system)
+        }
+        "GET /redfish/v1/Systems/1/Pending" => {
+            Response::new(200, json!({ "Boot": { "BootOrder": [] } }))
+        }
+        _ => honest(request),
+    });
+    let error = service.client("right").set_boot(&pxe()).await.unwrap_err();
+    assert!(matches!(error, Error::NotApplied { .. }), "{error}");
+    assert_eq!(service.received(CHANGE).len(), 1);
+}
+
+#[tokio::test]
 async fn a_busy_service_is_asked_again_a_few_times() {
     for (busy_times, expected) in [(2, 3), (100, 4)] {
         let mut left = busy_times;
