@@ -75,6 +75,11 @@ impl Service {
         Self { port, received }
     }
 
+    /// Returns the URL of a path of the service.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
     /// Returns a client with this password.
     pub fn client(&self, password: &str) -> Redfish {
         let login = Login { username: "admin".into(), password: password.into(), is_basic: false };

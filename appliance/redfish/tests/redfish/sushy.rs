@@ -1,6 +1,7 @@
 //! Our client and the emulator of Redfish of OpenStack's sushy-tools, with its machine `node-2`.
 
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -9,7 +10,12 @@ use redfish::{
     BootRequest, BootTarget, Endpoint, Error, Line, Login, PowerRequest, PowerState, Redfish,
     Security,
 };
-use stdx::testing::Wait;
+use serde_json::Value;
+use stdx::testing::{PATIENCE, Wait};
+
+use crate::server::{Response, Service};
+
+const NODE_2: &str = "/redfish/v1/Systems/00000000-0000-0000-0000-000000000002";
 
 /// Emulator with two machines that are off, ended when dropped.
 struct Emulator {
@@ -25,12 +31,18 @@ impl Drop for Emulator {
     }
 }
 
+/// Arguments of the interpreter that start the emulator as it is.
+const STOCK: &[&str] = &["-m", "sushy_tools.emulator.main"];
+/// Arguments for the emulator with machines that store the URL of an HTTP boot.
+const HTTP_BOOT: &[&str] =
+    &[concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/sushy/http_boot.py")];
+
 impl Emulator {
-    fn start() -> Self {
+    fn start(program: &[&str]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/sushy/build.sh");
         let built = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
         assert!(built.status.success(), "the emulator cannot be installed");
-        let program = String::from_utf8(built.stdout).unwrap();
+        let python = String::from_utf8(built.stdout).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let system = |name: &str, number: u8| {
@@ -50,9 +62,12 @@ impl Emulator {
         );
         let file = folder.path().join("emulator.conf");
         std::fs::write(&file, settings).unwrap();
-        let process = Command::new(program.trim())
-            .args(["-m", "sushy_tools.emulator.main", "--config"])
+        let process = Command::new(python.trim())
+            .args(program)
+            .arg("--config")
             .arg(&file)
+            // The emulator downloads images there.
+            .env("TMPDIR", folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -68,6 +83,17 @@ impl Emulator {
             login: Login { username: "u".into(), password: "p".into(), is_basic: false },
             system: system.to_owned(),
         }
+    }
+
+    /// Reads a resource of `node-2` with another client.
+    fn read(&self, path: &str) -> Value {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {NODE_2}{path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (_, body) = response.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
     }
 
     /// Client of a system, as soon as the emulator responds.
@@ -91,7 +117,7 @@ async fn until(client: &Redfish, expected: PowerState) {
 
 #[tokio::test]
 async fn a_stock_service_obeys_each_power_request() {
-    let emulator = Emulator::start();
+    let emulator = Emulator::start(STOCK);
     let client = emulator.client("node-2").await;
     let other = emulator.client("node-1").await;
     assert_eq!(client.power().await.unwrap(), PowerState::Off);
@@ -115,7 +141,7 @@ async fn a_stock_service_obeys_each_power_request() {
 
 #[tokio::test]
 async fn boot_devices_and_virtual_media_of_a_stock_service_are_set_and_read_back() {
-    let emulator = Emulator::start();
+    let emulator = Emulator::start(STOCK);
     let client = emulator.client("node-2").await;
     for target in [BootTarget::Pxe, BootTarget::Cdrom, BootTarget::Disk] {
         for persistent in [false, true] {
@@ -138,4 +164,57 @@ async fn boot_devices_and_virtual_media_of_a_stock_service_are_set_and_read_back
     client.eject_media().await.unwrap();
     let inventory = client.inventory().await.unwrap();
     assert_eq!(inventory.macs, ["52:54:00:00:00:02"]);
+}
+
+#[tokio::test]
+async fn a_stock_service_inserts_an_image_boots_from_it_and_ejects_it() {
+    let images = Service::start(|_| Response::new(200, "an image"));
+    let emulator = Emulator::start(STOCK);
+    let client = emulator.client("node-2").await;
+    let (first, second) = (images.url("/first.iso"), images.url("/second.iso"));
+    for (image, path) in [(&first, "/first.iso"), (&second, "/second.iso")] {
+        // The second image replaces the first.
+        client.insert_media(image).await.unwrap();
+        let slot = emulator.read("/VirtualMedia/Cd");
+        assert_eq!((&slot["Inserted"], slot["Image"].as_str()), (&true.into(), Some(&**image)));
+        assert_eq!(images.received(&format!("GET {path}")).len(), 1);
+    }
+    client.insert_media(&second).await.unwrap();
+    assert_eq!(images.received("GET /second.iso").len(), 1, "the image is in the slot");
+    let cd = BootRequest { target: BootTarget::Cdrom, persistent: false, efi: true };
+    client.set_boot(&cd).await.unwrap();
+    assert_eq!(emulator.read("")["Boot"]["BootSourceOverrideTarget"], "Cd");
+    client.eject_media().await.unwrap();
+    let slot = emulator.read("/VirtualMedia/Cd");
+    assert_eq!((&slot["Inserted"], slot["Image"].as_str()), (&false.into(), Some("")));
+    assert_eq!(emulator.read("/VirtualMedia/Floppy")["Inserted"], false);
+}
+
+#[tokio::test]
+async fn a_machine_boots_once_from_a_url() {
+    let programs = Service::start(|_| Response::new(200, "a boot program"));
+    let emulator = Emulator::start(HTTP_BOOT);
+    let client = emulator.client("node-2").await;
+    let url = programs.url("/boot.efi");
+    let target = BootTarget::Http(url.clone());
+    let http = BootRequest { target, persistent: false, efi: true };
+    client.set_boot(&http).await.unwrap();
+    let boot = &emulator.read("")["Boot"];
+    assert_eq!(
+        (&boot["BootSourceOverrideTarget"], &boot["HttpBootUri"]),
+        (&"UefiHttp".into(), &url.as_str().into())
+    );
+    assert_eq!(client.boot().await.unwrap().unwrap().target, http.target);
+    assert_eq!(programs.received("GET /boot.efi").len(), 1);
+}
+
+#[tokio::test]
+async fn a_service_that_stores_no_url_is_an_error() {
+    let programs = Service::start(|_| Response::new(200, "a boot program"));
+    let emulator = Emulator::start(STOCK);
+    let client = emulator.client("node-2").await;
+    let target = BootTarget::Http(programs.url("/boot.efi"));
+    let http = BootRequest { target, persistent: false, efi: true };
+    let error = client.set_boot(&http).await.unwrap_err();
+    assert!(error.to_string().contains("400: Failed to save HttpBootUri"), "{error}");
 }
