@@ -211,6 +211,23 @@ async fn an_action_without_an_answer_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn a_reading_on_a_connection_that_the_service_closed_is_repeated_on_a_new_one() {
+    let mut reads = 0;
+    let service = Service::start(move |request| {
+        reads += u32::from(request.line == READ);
+        match (request.line.as_str(), reads) {
+            (READ, 2) => Response::new(0, ""),
+            _ => honest(request),
+        }
+    });
+    let client = service.client("right");
+    for _ in 0..2 {
+        assert_eq!(client.power().await.unwrap(), PowerState::Off);
+    }
+    assert_eq!(service.received(READ).len(), 3);
+}
+
+#[tokio::test]
 async fn a_task_that_fails_is_an_error_with_the_reason_of_the_service() {
     let service = Service::start(|request| match request.line.as_str() {
         POWER => Response::new(202, "{}").with("Location: /redfish/v1/Tasks/3"),

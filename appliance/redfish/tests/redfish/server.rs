@@ -1,20 +1,25 @@
 //! HTTP service of one machine whose responses a test decides, for faults that no stock service
 //! can produce.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use redfish::{Endpoint, Line, Login, Redfish, Security};
-use stdx::testing::PATIENCE;
 
 /// Request that the service received.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
     /// Method and path: `GET /redfish/v1/`.
     pub line: String,
-    /// Headers in lower case, one per line.
-    pub headers: String,
+    /// Headers of the request.
+    pub headers: HeaderMap,
     /// Body of the request.
     pub body: String,
 }
@@ -22,8 +27,7 @@ pub struct Received {
 impl Received {
     /// Returns the value of a header; empty without it.
     pub fn header(&self, name: &str) -> &str {
-        let mut pairs = self.headers.lines().filter_map(|line| line.split_once(": "));
-        pairs.find(|(found, _)| *found == name).map_or("", |(_, value)| value)
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 }
 
@@ -52,10 +56,16 @@ impl Response {
 
 type Decide = Box<dyn FnMut(&Received) -> Response + Send>;
 
+/// Decisions of a test, and the requests so far.
+struct Shared {
+    decide: Mutex<Decide>,
+    received: Mutex<Vec<Received>>,
+}
+
 /// Running service; its thread ends with the test process.
 pub struct Service {
     port: u16,
-    received: Arc<Mutex<Vec<Received>>>,
+    shared: Arc<Shared>,
 }
 
 impl Service {
@@ -63,16 +73,15 @@ impl Service {
     pub fn start(decide: impl FnMut(&Received) -> Response + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let received = Arc::<Mutex<Vec<Received>>>::default();
-        let record = Arc::clone(&received);
-        let mut decide: Decide = Box::new(decide);
+        listener.set_nonblocking(true).unwrap();
+        let received = Mutex::default();
+        let shared = Arc::new(Shared { decide: Mutex::new(Box::new(decide)), received });
+        let service = Arc::clone(&shared);
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client may close its connection at any time.
-                let _ = serve(stream, &record, &mut decide);
-            }
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(accept(listener, service));
         });
-        Self { port, received }
+        Self { port, shared }
     }
 
     /// Returns the URL of a path of the service.
@@ -95,51 +104,48 @@ impl Service {
 
     /// Returns the requests with this method and path.
     pub fn received(&self, line: &str) -> Vec<Received> {
-        let received = self.received.lock().unwrap();
+        let received = self.shared.received.lock().unwrap();
         received.iter().filter(|it| it.line == line).cloned().collect()
     }
 
     /// Returns the requests so far, oldest first.
     pub fn all(&self) -> Vec<Received> {
-        self.received.lock().unwrap().clone()
+        self.shared.received.lock().unwrap().clone()
     }
 }
 
-fn serve(
-    mut stream: TcpStream,
-    record: &Mutex<Vec<Received>>,
-    decide: &mut Decide,
-) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let received = read(&stream)?;
-    record.lock().unwrap().push(received.clone());
-    let Response { status, headers, body } = decide(&received);
-    if status == 0 {
-        return Ok(());
-    }
-    let length = body.len();
-    let mut head = format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\n");
-    for header in headers.iter().map(String::as_str).chain(["Connection: close"]) {
-        head += &format!("{header}\r\n");
-    }
-    stream.write_all(format!("{head}\r\n{body}").as_bytes())
-}
-
-fn read(stream: &TcpStream) -> io::Result<Received> {
-    let mut reader = BufReader::new(stream);
-    let mut received = Received::default();
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    received.line = line.trim_end().trim_end_matches(" HTTP/1.1").to_owned();
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     loop {
-        line.clear();
-        if reader.read_line(&mut line)? == 0 || line.trim_end().is_empty() {
-            break;
-        }
-        let (name, value) = line.trim_end().split_once(':').unwrap_or_default();
-        received.headers += &format!("{}: {}\n", name.to_ascii_lowercase(), value.trim());
+        let (stream, _) = listener.accept().await.unwrap();
+        let shared = Arc::clone(&shared);
+        let service = service_fn(move |request| respond(request, Arc::clone(&shared)));
+        let server = hyper::server::conn::http1::Builder::new();
+        // A client may close its connection at any time.
+        tokio::spawn(server.serve_connection(TokioIo::new(stream), service));
     }
-    let length = received.header("content-length").parse().unwrap_or_default();
-    reader.take(length).read_to_string(&mut received.body)?;
-    Ok(received)
+}
+
+async fn respond(
+    request: http::Request<Incoming>,
+    shared: Arc<Shared>,
+) -> Result<http::Response<Full<Bytes>>, io::Error> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+    let received = Received {
+        line: format!("{} {}", head.method, head.uri),
+        headers: head.headers,
+        body: String::from_utf8(body.into()).unwrap(),
+    };
+    shared.received.lock().unwrap().push(received.clone());
+    let Response { status, headers, body } = (shared.decide.lock().unwrap())(&received);
+    if status == 0 {
+        return Err(io::Error::other("no response"));
+    }
+    let mut response = http::Response::builder().status(status);
+    for header in &headers {
+        let (name, value) = header.split_once(": ").unwrap();
+        response = response.header(name, value);
+    }
+    Ok(response.body(Full::from(body)).unwrap())
 }
