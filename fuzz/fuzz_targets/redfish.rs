@@ -29,11 +29,11 @@ fn power_requests(system: &Document) {
     }
 }
 
-fn boot_requests(system: &Document, quirks: &Quirks, reason: &Reason) {
+fn boot_requests(system: &Document, settings: Option<&Document>, quirks: &Quirks, reason: &Reason) {
     let url = "http://10.0.0.1/boot.efi".to_owned();
     for target in [BootTarget::Pxe, BootTarget::Cdrom, BootTarget::Http(url)] {
         let request = BootRequest { target, persistent: true, efi: true };
-        let Ok(changes) = boot::changes(system, &request, quirks) else { continue };
+        let Ok(changes) = boot::changes(system, settings, &request, quirks) else { continue };
         if let Some(fewer) = boot::without_refused(&changes, system, reason) {
             assert!(fewer.len() < changes.len(), "the same request would be repeated");
         }
@@ -41,12 +41,17 @@ fn boot_requests(system: &Document, quirks: &Quirks, reason: &Reason) {
         let (there, here) = boot::split(changes.clone(), Some(system));
         assert_eq!(there.len() + here.len(), changes.len(), "a property was lost");
     }
+    let _ = (boot::has_http(system, settings), boot::has_continuous(system, settings));
     let _ = BootReading::of(system);
     assert!(boot::settings(system).is_none_or(|path| is_path(&path)));
 }
 
 fn media_requests(slot: &Document) {
-    let _ = (media::is_cd(slot), media::is_inserted(slot), media::eject(slot));
+    let _ = (media::is_cd(slot), media::is_inserted(slot));
+    let _ = media::choose(vec![slot.clone()], &["EXT".to_owned()]);
+    if let media::MediaRequest::Post(path, _) = media::eject(slot) {
+        assert!(is_path(&path), "a request would leave the server");
+    }
     for form in [MediaForm::Full, MediaForm::Transfer, MediaForm::ImageOnly] {
         if let Ok(media::MediaRequest::Post(path, _)) = media::insert(slot, "http://a/b", form) {
             assert!(is_path(&path), "a request would leave the server");
@@ -63,7 +68,12 @@ fn hardware_of(resource: &Document) {
     }
     let entries = resource.items("/Members").into_iter().filter_map(hardware::log_record);
     assert!(hardware::newest(entries.collect(), ENTRIES_MAX).len() <= ENTRIES_MAX);
-    let _ = hardware::preferred_log(&resource.links("/Members"));
+    let mut logs = resource.links("/Members");
+    let known = logs.len();
+    hardware::sort_logs(&mut logs);
+    assert_eq!(logs.len(), known, "a log was lost");
+    let devices = resource.items("/Devices").into_iter().chain([&resource.json]);
+    assert!(devices.filter_map(hardware::disk_bytes).all(|bytes| bytes > 0));
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -81,7 +91,8 @@ fuzz_target!(|bytes: &[u8]| {
     let quirks = Quirks::of(&resource, Some(&system));
     let _ = quirks.is_busy(&reason);
     power_requests(&resource);
-    boot_requests(&resource, &quirks, &reason);
+    boot_requests(&resource, None, &quirks, &reason);
+    boot_requests(&system, Some(&resource), &quirks, &reason);
     media_requests(&resource);
     hardware_of(&resource);
 });

@@ -110,7 +110,7 @@ impl Redfish {
     pub async fn set_boot(&self, request: &BootRequest) -> Result<(), Error> {
         let set = async |turn: &mut Turn<'_>| {
             let system = self.system(turn).await?;
-            let settings = turn.find(boot::settings(&system)).await?;
+            let settings = turn.readable(boot::settings(&system)).await?;
             let quirks = turn.state.quirks.clone();
             let mut boot = boot::changes(&system, settings.as_ref(), request, &quirks)?;
             for attempt in 1.. {
@@ -151,7 +151,7 @@ impl Redfish {
     pub async fn boot(&self) -> Result<Option<BootReading>, Error> {
         let read = async |turn: &mut Turn<'_>| {
             let system = self.system(turn).await?;
-            let settings = turn.find(boot::settings(&system)).await?;
+            let settings = turn.readable(boot::settings(&system)).await?;
             Ok(settings.as_ref().and_then(BootReading::of).or(BootReading::of(&system)))
         };
         self.line.turn(&self.endpoint, read).await

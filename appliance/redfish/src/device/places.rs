@@ -34,24 +34,43 @@ pub async fn discover(turn: &mut Turn<'_>, name: &str) -> Result<(Document, Lear
         chassis => chassis,
     };
     turn.state.quirks = Quirks::of(&root, Some(&system));
-    let bmc = turn.find(manager.clone()).await?;
-    let has = |pointer: &str| {
-        system.link(pointer).is_some() || bmc.as_ref().is_some_and(|it| it.link(pointer).is_some())
-    };
-    let settings = turn.find(boot::settings(&system)).await?;
-    let has_led = led::is_in(&system)
-        || turn.find(chassis.clone()).await?.is_some_and(|chassis| led::is_in(&chassis));
-    let learned = Learned {
-        reset_types: reset_types(turn, &system).await?,
-        boot_always: boot::has_continuous(&system, settings.as_ref()),
-        http_boot: boot::has_http(&system, settings.as_ref()),
-        media: has("/VirtualMedia"),
-        identify: has_led,
-        sensors: chassis.is_some(),
-        events: has("/LogServices"),
-    };
+    let learned = learn(turn, &system, manager.clone(), chassis.clone()).await?;
     turn.state.remember(name, Places { system: system.path.clone(), manager, chassis });
     Ok((system, learned))
+}
+
+/// Reads what the service offers for the system. A resource that the service cannot read must not
+/// prevent a change of power.
+async fn learn(
+    turn: &mut Turn<'_>,
+    system: &Document,
+    manager: Option<String>,
+    chassis: Option<String>,
+) -> Result<Learned, Error> {
+    let bmc = turn.readable(manager).await?;
+    let links = |pointer: &str| {
+        let owners = [Some(system), bmc.as_ref()].into_iter().flatten();
+        owners.filter_map(|owner| owner.link(pointer)).collect::<Vec<_>>()
+    };
+    // The collection of some BMCs has no slot.
+    let mut media = false;
+    for slots in links("/VirtualMedia") {
+        media |= !media
+            && turn.readable(Some(slots)).await?.is_some_and(|it| !it.links("/Members").is_empty());
+    }
+    let settings = turn.readable(boot::settings(system)).await?;
+    let sensors = chassis.is_some();
+    let identify = led::is_in(system)
+        || turn.readable(chassis).await?.is_some_and(|chassis| led::is_in(&chassis));
+    Ok(Learned {
+        reset_types: reset_types(turn, system).await?,
+        boot_always: boot::has_continuous(system, settings.as_ref()),
+        http_boot: boot::has_http(system, settings.as_ref()),
+        media,
+        identify,
+        sensors,
+        events: !links("/LogServices").is_empty(),
+    })
 }
 
 async fn first_member(

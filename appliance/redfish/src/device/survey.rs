@@ -34,23 +34,11 @@ pub async fn inventory(
     system: &Document,
 ) -> Result<Inventory, Error> {
     let manager = turn.state.places.get(name).and_then(|places| places.manager.clone());
-    let manager = turn.find(manager).await?;
+    let manager = turn.readable(manager).await?;
     let processors = parts(turn, system.link("/Processors"), PARTS_MAX).await?;
     let interfaces = parts(turn, system.link("/EthernetInterfaces"), PARTS_MAX).await?;
     let read = Inventory::read(system, manager.as_ref(), &processors, &interfaces);
     Ok(Inventory { disk_bytes: disks(turn, system).await?, ..read })
-}
-
-/// Reads a part of the machine; `None` if the service does not have it or cannot read it. Some
-/// services respond to a link of their own with an internal error.
-async fn part(turn: &mut Turn<'_>, path: Option<String>) -> Result<Option<Document>, Error> {
-    match turn.find(path).await {
-        Err(Error::Refused { step, status, is_busy: false, .. }) => {
-            tracing::debug!(step, status, "part of the inventory is not readable");
-            Ok(None)
-        }
-        found => found,
-    }
 }
 
 async fn parts(
@@ -58,10 +46,10 @@ async fn parts(
     collection: Option<String>,
     limit: usize,
 ) -> Result<Vec<Document>, Error> {
-    let Some(collection) = part(turn, collection).await? else { return Ok(Vec::new()) };
+    let Some(collection) = turn.readable(collection).await? else { return Ok(Vec::new()) };
     let mut parts = Vec::new();
     for path in collection.links("/Members").into_iter().take(limit) {
-        parts.extend(part(turn, Some(path)).await?);
+        parts.extend(turn.readable(Some(path)).await?);
     }
     Ok(parts)
 }
@@ -82,7 +70,7 @@ async fn disks(turn: &mut Turn<'_>, system: &Document) -> Result<Vec<u64>, Error
             tracing::warn!(system = system.path, missing, "not all drives were read");
             break;
         }
-        let drive = part(turn, Some(path.clone())).await?;
+        let drive = turn.readable(Some(path.clone())).await?;
         disks.extend(drive.and_then(|drive| disk_bytes(&drive.json)));
     }
     if disks.is_empty() {

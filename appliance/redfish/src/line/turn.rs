@@ -99,6 +99,18 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Reads a resource that a request can do without; `None` if the service does not have it or
+    /// cannot read it. Some services respond to a link of their own with an internal error.
+    pub async fn readable(&mut self, path: Option<String>) -> Result<Option<Document>, Error> {
+        match self.find(path).await {
+            Err(Error::Refused { step, status, is_busy: false, .. }) => {
+                tracing::debug!(step, status, "resource is not readable");
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
     /// Reads the members of a collection, at most `limit`.
     pub async fn members(
         &mut self,

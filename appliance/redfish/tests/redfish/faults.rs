@@ -254,6 +254,31 @@ async fn no_login_goes_to_another_host() {
 }
 
 #[tokio::test]
+async fn resources_that_the_service_cannot_read_prevent_no_change_of_power() {
+    let mut system = system();
+    for name in ["VirtualMedia", "Storage", "Processors", "EthernetInterfaces"] {
+        system[name] = json!({ "@odata.id": format!("{SYSTEM}/{name}") });
+    }
+    let broken = json!({ "@odata.id": "/redfish/v1/Broken" });
+    system["Links"] = json!({ "ManagedBy": [broken], "Chassis": [broken] });
+    system["@Redfish.Settings"] = json!({ "SettingsObject": broken });
+    system["UUID"] = "A0".into();
+    let service = Service::start(move |request| match request.line.as_str() {
+        READ => Response::new(200, &system),
+        line if line.starts_with("GET ") && honest(request).status == 404 => {
+            Response::new(500, "{}")
+        }
+        _ => honest(request),
+    });
+    let client = service.client("right");
+    client.set_power(PowerRequest::On).await.unwrap();
+    assert_eq!(service.received(POWER).len(), 1);
+    assert_eq!(client.inventory().await.unwrap().uuid, "a0");
+    let learned = client.learned().unwrap();
+    assert!(!learned.media && !learned.identify, "{learned:?}");
+}
+
+#[tokio::test]
 async fn documents_that_are_none_are_errors_and_missing_keys_are_unknown() {
     for body in ["[]", "", "<html>busy</html>", &"[".repeat(5000), "{\"PowerState\": 7"] {
         let body = body.to_owned();

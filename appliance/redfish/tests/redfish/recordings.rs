@@ -205,6 +205,8 @@ async fn openbmc_with_two_physical_systems() {
     assert!(error.starts_with("boot from UefiHttp is not available"), "{error}");
     let insert = json!({ "Image": IMAGE, "Inserted": true, "WriteProtected": true });
     replay.check_media("/redfish/v1/Managers/BMC_0/VirtualMedia/USB2", insert).await;
+    let learned = replay.client.learned().unwrap();
+    assert!(learned.media && learned.boot_always && !learned.http_boot, "{learned:?}");
     let location = |is_on: bool| json!({ "LocationIndicatorActive": is_on });
     replay.check_led(system, location(true), location(false)).await;
     // The chassis has neither Thermal nor Power.
@@ -230,7 +232,8 @@ async fn ami_with_a_settings_resource() {
     let mut http = once_with_mode("UefiHttp");
     http["HttpBootUri"] = "http://192.0.2.9/boot.efi".into();
     replay.check_boot(url(), &settings, http).await;
-    assert!(replay.client.learned().unwrap().http_boot);
+    let learned = replay.client.learned().unwrap();
+    assert!(learned.http_boot && !learned.media, "its collection of slots is empty");
     let error = replay.client.insert_media(IMAGE).await.unwrap_err();
     assert!(matches!(error, Error::Missing { .. }), "{error}");
     let led = |state: &str| json!({ "IndicatorLED": state });
