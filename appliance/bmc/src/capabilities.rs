@@ -86,13 +86,7 @@ impl Capabilities {
 
     /// Returns the names of the capabilities, as in the status of a Machine.
     pub fn names(&self) -> Vec<&'static str> {
-        let power = self.power.iter().map(|action| match action {
-            PowerAction::On => "on",
-            PowerAction::Off => "off",
-            PowerAction::Soft => "soft",
-            PowerAction::Cycle => "cycle",
-            PowerAction::Reset => "reset",
-        });
+        let power = self.power.iter().map(|action| action.word());
         let boot: &[&str] = match self.boot {
             BootControl::None => &[],
             BootControl::Once => &["bootOnce"],

@@ -45,6 +45,19 @@ pub enum PowerAction {
     Reset,
 }
 
+impl PowerAction {
+    /// Returns the word for the action in the status of a Machine and in Rufio's provider `rpc`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Soft => "soft",
+            Self::Cycle => "cycle",
+            Self::Reset => "reset",
+        }
+    }
+}
+
 impl fmt::Display for PowerAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -6,8 +6,8 @@ use tokio::sync::Mutex;
 use webhook::{Error as WebhookError, HomeAssistant, Plug, Rpc};
 
 use crate::{
-    BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Pending, Power,
-    PowerAction, Protocol,
+    BootControl, BootOverride, Capabilities, Driver, Endpoint, Error, Pending, Power, PowerAction,
+    Protocol,
 };
 
 /// Lock of the requests to one server: plugs serve one connection at a time.
@@ -87,7 +87,7 @@ impl Client {
 
     async fn set_power(&self, action: PowerAction) -> Result<(), WebhookError> {
         match (self, action) {
-            (Self::Rpc(rpc), action) => rpc.set_power(word(action)).await,
+            (Self::Rpc(rpc), action) => rpc.set_power(action.word()).await,
             (Self::HomeAssistant(switch), PowerAction::On) => switch.set(true).await,
             (Self::HomeAssistant(switch), PowerAction::Off) => switch.set(false).await,
             (Self::HomeAssistant(switch), PowerAction::Cycle) => {
@@ -115,17 +115,6 @@ impl Client {
                 what: if action == PowerAction::Soft { "shut down" } else { "reset" },
             }),
         }
-    }
-}
-
-/// Returns the word of Rufio's provider `rpc` for a power action.
-fn word(action: PowerAction) -> &'static str {
-    match action {
-        PowerAction::On => "on",
-        PowerAction::Off => "off",
-        PowerAction::Soft => "soft",
-        PowerAction::Cycle => "cycle",
-        PowerAction::Reset => "reset",
     }
 }
 
@@ -169,15 +158,8 @@ impl WebhookDriver {
             let reason = "the switch of an outlet has no boot device";
             return Err(Error::BootDevice { driver: self.name(), device, reason });
         };
-        let name = match device {
-            BootDevice::Pxe => "pxe",
-            BootDevice::Disk => "disk",
-            BootDevice::Bios => "bios",
-            BootDevice::Cdrom => "cdrom",
-            BootDevice::Safe => "safe",
-        };
         let _turn = self.line.lock().await;
-        let set = rpc.set_boot_device(name, persistent, efi).await;
+        let set = rpc.set_boot_device(&device.to_string(), persistent, efi).await;
         set.map_err(|source| self.failed(source))
     }
 }
