@@ -97,20 +97,22 @@ impl HardwareConsoles {
         Ok(found.into_iter().filter_map(|object| read(object).ok()).collect())
     }
 
+    /// Reads the Machines one by one: a list of all would need ten times the memory for a moment.
     async fn consoles(&self) -> Result<Vec<Console>, ObjectError> {
-        let machines = self.objects.list(MACHINE, None).await?;
-        let machines = machines.into_iter().filter_map(|object| read::<Machine>(object).ok());
-        let modes: HashMap<ObjectKey, RecordMode> = machines
-            .filter_map(|machine| Some((key(&machine.metadata), mode(&machine)?)))
-            .collect();
         let mut consoles: Vec<Console> = Vec::new();
         let mut names: HashMap<String, usize> = HashMap::new();
         for hardware in self.hardware().await? {
             *names.entry(hardware.metadata.name.clone()).or_default() += 1;
             let Some(bmc) = &hardware.spec.bmc_ref else { continue };
             let machine = ObjectKey::new(&hardware.metadata.namespace, &bmc.name);
-            if let Some(mode) = modes.get(&machine) {
-                consoles.push(Console { hardware: key(&hardware.metadata), machine, mode: *mode });
+            let found: Result<Machine, _> = fetch(self.objects.as_ref(), MACHINE, &machine).await;
+            let mode = match found {
+                Ok(found) => mode(&found),
+                Err(ObjectError::NotFound(_) | ObjectError::Unreadable { .. }) => None,
+                Err(error) => return Err(error),
+            };
+            if let Some(mode) = mode {
+                consoles.push(Console { hardware: key(&hardware.metadata), machine, mode });
             }
         }
         consoles.retain(|console| names.get(&console.hardware.name) == Some(&1));

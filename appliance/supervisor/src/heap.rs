@@ -17,7 +17,7 @@ const KEPT_BYTES: i32 = 128 * 1024;
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// Minimum of free bytes in all arenas together at which memory is returned to the system.
 #[cfg(target_env = "gnu")]
-const FREE_BYTES: usize = 16 * 1024 * 1024;
+const FREE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Limits the memory that the allocator keeps. Must be called before any thread starts.
 #[cfg(target_env = "gnu")]
