@@ -5,7 +5,7 @@ PROGRAMS := target/programs
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-capi bench-growth bench-boot \
+.PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-bmc bench-capi bench-growth bench-boot \
   bench-hostile bench-imaging bench-agents bench-box released image image-dev advisories fuzz clean
 
 help: ## list the targets
@@ -54,6 +54,11 @@ bench-api: setup ## measure the API beside a real kube-apiserver with etcd, both
 	$(CARGO) build --release -p supervisor -p api-bench
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-api
+
+bench-bmc: setup ## measure power control beside ipmitool and sushy, and 1,000 BMCs
+	$(CARGO) build --release -p supervisor -p api-bench
+	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-bmc
 
 bench-capi: build peers ## measure the Cluster API provider beside CAPT and Tinkerbell (root)
 	@tests/peers/tinkerbell-server/build.sh >/dev/null

@@ -88,6 +88,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo make bench-boot", BENCH),
     ("sudo make bench-capi", BENCH),
     ("make bench-api", BENCH),
+    ("make bench-bmc", BENCH),
     ("sudo make bench-imaging", BENCH),
     ("make bench-agents", BENCH),
     ("make bench-growth", BENCH),

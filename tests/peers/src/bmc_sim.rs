@@ -154,6 +154,21 @@ impl BmcSim {
     }
 }
 
+/// BMC without a socket, for a program that simulates many of them.
+pub struct BmcEngine(Machine);
+
+impl BmcEngine {
+    /// Creates a BMC whose machine is off.
+    pub fn new(config: Config) -> Self {
+        Self(Machine::new(config))
+    }
+
+    /// Returns the answer to a received datagram; `None` for silence.
+    pub fn receive(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        self.0.receive(datagram)
+    }
+}
+
 fn serve(socket: &UdpSocket, machine: &Mutex<Machine>, pauses: &AtomicUsize, stop: &AtomicBool) {
     let mut buffer = [0; 2048];
     while !stop.load(Ordering::Relaxed) {

@@ -61,8 +61,8 @@ shift
 if [ "$operation" = get ]; then
     for name in "$@"; do
         case $name in
-        power) echo "power:$(cat power 2>/dev/null || echo 0)" ;;
-        boot) echo "boot:$(cat boot 2>/dev/null || echo none)" ;;
+        power) value=0; [ -f power ] && read -r value <power; echo "power:$value" ;;
+        boot) value=none; [ -f boot ] && read -r value <boot; echo "boot:$value" ;;
         esac
     done
     exit 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make a virtual environment with sushy-tools and print the path of its python.
+# Make a virtual environment with sushy and sushy-tools, and print the path of its python.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 source ../../cached.sh
@@ -16,6 +16,6 @@ make_environment() {
 }
 
 out=$( (cat build.sh requirements.txt; echo "$version") | cache_folder sushy)
-words="sushy: installing the emulator of Redfish (once)"
+words="sushy: installing a client and the emulator of Redfish (once)"
 environment=$(cached "$out/env" "$words" make_environment)
 echo "$environment/bin/python"
