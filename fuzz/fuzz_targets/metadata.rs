@@ -11,11 +11,15 @@ use axum::http::Method;
 use fuzz::{Input, KNOWN, STRANGER, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
 use metadata::{
-    Config, Instance, Instances, Interface, Observer, PhoneHome, Provisioning, Unmatched, router,
+    Config, Instance, Instances, Interface, Observer, PhoneHome, PowerHooks, Provisioning,
+    Unmatched, router,
 };
 
 /// Maximum size of a form that the service accepts, in bytes.
 const FORM_MAX: usize = 64 << 10;
+
+/// Content type of forms.
+const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
 /// Trusted proxy, whose `X-Forwarded-For` names the machine.
 const PROXY: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
@@ -67,7 +71,7 @@ static SITE: LazyLock<Router> = LazyLock::new(|| {
     let proxies = vec![IpAddr::from(PROXY).into()];
     let config =
         Config { trusted_proxies: proxies, instance_endpoint: true, ..Config::default() };
-    router(config, Arc::new(One), Arc::new(One))
+    router(config, Arc::new(One), Arc::new(One), Arc::new(PowerHooks::new(&[0; 32])))
 });
 
 fuzz_target!(|bytes: &[u8]| {
@@ -81,18 +85,16 @@ fuzz_target!(|bytes: &[u8]| {
         _ => PROXY,
     };
     let (target, header) = (input.line(), input.line());
-    let headers = [
-        ("x-aws-ec2-metadata-token", header),
-        ("x-aws-ec2-metadata-token-ttl-seconds", header),
-        ("x-forwarded-for", header),
-    ];
-    let headers = match choice & 0x18 {
-        0 => &headers[..0],
-        8 => &headers[..1],
-        0x10 => &headers[1..2],
-        _ => &headers[2..],
+    let name = match choice & 0x18 {
+        0 => None,
+        8 => Some("x-aws-ec2-metadata-token"),
+        0x10 => Some("x-aws-ec2-metadata-token-ttl-seconds"),
+        _ => Some("x-forwarded-for"),
     };
-    let Some(request) = request(method, target, headers, input.0, peer) else { return };
+    // Without this type, the forms of power hooks are not read.
+    let mut headers = vec![("content-type", FORM)];
+    headers.extend(name.map(|name| (name, header)));
+    let Some(request) = request(method, target, &headers, input.0, peer) else { return };
     let (status, _) = block_on(ask(&SITE, request));
     assert!(!status.is_server_error(), "{status}");
     // A request through the proxy counts as the machine's only if the list of addresses contains

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use bmc::PowerAction;
 pub use conclusion::{Conclusion, Confidence, conclude};
 pub use request_times::RequestTimes;
-pub use sightings::{MachineSightings, Sightings, WithoutSightings};
+pub use sightings::{Confirming, MachineSightings, Sightings, WithoutSightings};
 
 /// Maximum age of a request that shows that the machine is on. An agent sends a message at least
 /// every 10 s.
@@ -25,6 +25,10 @@ pub const FRESH: Duration = Duration::from_secs(30);
 pub const SILENT: Duration = Duration::from_secs(120);
 /// Maximum time from the acknowledgement of a shutdown to the last request of the machine.
 pub const SETTLE: Duration = Duration::from_secs(10);
+
+/// Minimum time from the acknowledgement of a shutdown after which silence means off: a power hook
+/// polls every 10 s, and would have polled twice after [`SETTLE`].
+pub const OFF_AFTER: Duration = Duration::from_secs(30);
 
 /// Origin of a sighting: a request that the machine itself sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,6 +41,8 @@ pub enum Source {
     Boot,
     /// Request for metadata, or the phone-home call of the installed system.
     Metadata,
+    /// Poll of the power hook in the installed system.
+    Hook,
     /// ARP reply. The management engine of a machine with Intel AMT sends replies while the machine
     /// is off.
     Arp,
@@ -44,7 +50,8 @@ pub enum Source {
 
 impl Source {
     /// All sources, for tables.
-    pub const ALL: [Self; 5] = [Self::Agent, Self::Dhcp, Self::Boot, Self::Metadata, Self::Arp];
+    pub const ALL: [Self; 6] =
+        [Self::Agent, Self::Dhcp, Self::Boot, Self::Metadata, Self::Hook, Self::Arp];
 
     /// Returns the request as a clause.
     fn clause(self) -> &'static str {
@@ -53,6 +60,7 @@ impl Source {
             Self::Dhcp => "it sent a DHCP request",
             Self::Boot => "it fetched a boot file",
             Self::Metadata => "it read its metadata",
+            Self::Hook => "the power hook of its system polled the box",
             Self::Arp => "it answered ARP",
         }
     }
@@ -74,9 +82,12 @@ pub struct Evidence {
     pub report: Option<bmc::Power>,
     /// Last request from each source.
     pub sightings: Vec<Sighting>,
-    /// Time since the machine acknowledged the last shutdown; `None` without one, and after a later
-    /// request to switch on.
+    /// Time since the machine acknowledged the last shutdown; `None` without one. Requests before
+    /// the end of this shutdown do not count.
     pub shutdown: Option<Duration>,
+    /// True after a request to switch on that is later than the shutdown. The shutdown then does
+    /// not mean off.
+    pub is_woken: bool,
     /// True if a management engine shares the NIC of the machine and answers ARP.
     pub has_engine: bool,
 }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use ::controllers::enrollment::{Enrollment, ReportInbox, ReportQueue};
 use agent_rpc::Pin;
+use agent_service::TokenUse;
 use anyhow::Context as _;
 use apiserver::{AuditLog, Pki};
 use capi_controllers::signals::AllClusterApiSignals;
@@ -31,6 +32,7 @@ use lifecycle::opened::OpenedStore;
 use lifecycle::reset;
 use lifecycle::settings::Settings;
 use lifecycle::update::Updates;
+use metadata::PowerHooks;
 use netboot::http::HttpService;
 use objects::Objects;
 use platform::liveness::LivenessMonitor;
@@ -74,6 +76,7 @@ struct Wiring {
     index: Index,
     observers: Arc<Observers>,
     views: Arc<HardwareViews>,
+    power_hooks: Arc<PowerHooks>,
     agents: Arc<agent_service::Service>,
     images: Images,
     /// Updates of the system; `None` on a guest, or on a system without slots.
@@ -179,6 +182,12 @@ pub async fn run(
     wiring.watch().await
 }
 
+/// Returns the secret from which the keys of power hooks are derived: a token that no agent gets,
+/// because no workflow has this UID.
+fn power_hook_secret(tokens: &BootTokens) -> String {
+    tokens.token(TokenUse::EveryBoot, "tinbox", "power hooks")
+}
+
 impl Wiring {
     fn new(
         config: Config,
@@ -199,12 +208,9 @@ impl Wiring {
         let objects: Arc<dyn Objects> = Arc::new(objects);
         let ((loaders, lessons), (report_inbox, reports)) = (Loaders::new(), ReportInbox::new());
         let (loaders, syslog) = (Arc::new(loaders), Arc::<syslog::Log>::default());
-        let observers = Arc::new(Observers::new(
-            index.clone(),
-            recorder,
-            Arc::clone(&clock),
-            Arc::clone(&loaders),
-        ));
+        let (now, learned) = (Arc::clone(&clock), Arc::clone(&loaders));
+        let observers = Arc::new(Observers::new(index.clone(), recorder, now, learned));
+        let power_hooks = Arc::new(PowerHooks::new(power_hook_secret(&tokens).as_bytes()));
         let views = Arc::new(HardwareViews {
             index: index.clone(),
             tokens,
@@ -230,6 +236,7 @@ impl Wiring {
             index,
             observers,
             views,
+            power_hooks,
             agents,
             images,
             updates: None,

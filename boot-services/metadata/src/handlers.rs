@@ -12,6 +12,8 @@
 //! | `/talos` | user data, as Talos' configuration; the query is ignored |
 //! | `/metadata` | the storage part, for rootio |
 //! | POST `/phone-home` | recorded |
+//! | `/power-hook` | script that installs the power hook of the machine, with its key |
+//! | POST `/power-hook/poll`, `/power-hook/down` | messages of the power hook |
 //!
 //! [`Instances`] finds the machine by the source address of the request. An unknown address gets
 //! 404 for every path, even for lists, which Tootles sends to any client. Methods other than GET
@@ -19,6 +21,7 @@
 //! merged with it. The router needs the client's address (`ConnectInfo<SocketAddr>`).
 
 pub mod fake;
+mod power_hook;
 mod tree;
 
 use std::net::{IpAddr, SocketAddr};
@@ -40,7 +43,9 @@ use crate::nocloud::NetworkConfig;
 use crate::phone_home::MAX_FORM;
 use crate::token::Tokens;
 use crate::window::{self, PhoneHomes};
-use crate::{Config, Instance, Instances, PhoneHome, Unmatched, nocloud, proxy, rootio};
+use crate::{
+    Config, Instance, Instances, PhoneHome, PowerHooks, Unmatched, nocloud, proxy, rootio,
+};
 
 /// Maximum characters of a path that the observer gets.
 const MAX_PATH: usize = 200;
@@ -69,6 +74,7 @@ struct RouterState {
     observer: Arc<dyn Observer>,
     tokens: Mutex<Tokens>,
     phone_homes: Mutex<PhoneHomes>,
+    hooks: Arc<PowerHooks>,
 }
 
 type Shared = State<Arc<RouterState>>;
@@ -80,10 +86,11 @@ pub fn router(
     config: Config,
     instances: Arc<dyn Instances>,
     observer: Arc<dyn Observer>,
+    hooks: Arc<PowerHooks>,
 ) -> Router {
     let by_id = config.instance_endpoint;
     let (tokens, phone_homes) = (Mutex::default(), Mutex::default());
-    let state = Arc::new(RouterState { config, instances, observer, tokens, phone_homes });
+    let state = Arc::new(RouterState { config, instances, observer, tokens, phone_homes, hooks });
     let mut routes = Router::new()
         .route("/latest/api/token", put(tree::token))
         .route("/metadata", get(storage))
@@ -95,6 +102,9 @@ pub fn router(
         .route("/phone-home", post(phone_home))
         .route("/phone-home/", post(phone_home))
         .route("/phone-home/{id}", post(phone_home))
+        .route("/power-hook", get(power_hook::install))
+        .route("/power-hook/poll", post(power_hook::poll))
+        .route("/power-hook/down", post(power_hook::down))
         .route("/{version}", get(tree::own))
         .route("/{version}/", get(tree::own))
         .route("/{version}/{*path}", get(tree::own));
@@ -128,7 +138,10 @@ async fn observe(
             (peer.ip().to_canonical(), (StatusCode::BAD_REQUEST, why).into_response())
         }
     };
-    state.observer.answered(client, &path, response.status().as_u16());
+    // The polls of a power hook count by their HMAC, not by the address of their sender.
+    if !path.starts_with("/power-hook/") {
+        state.observer.answered(client, &path, response.status().as_u16());
+    }
     response
 }
 
@@ -151,10 +164,15 @@ impl RouterState {
         }
     }
 
+    /// Returns true if the machine may have its user data now.
+    fn may_have_secrets(&self, instance: &Instance) -> bool {
+        let since_phone_home = lock(&self.phone_homes).since(&instance.hardware, Instant::now());
+        window::is_open(&self.config, instance.provisioning, since_phone_home)
+    }
+
     /// Removes user data and vendor data from `instance` if the machine may not have them now.
     fn without_secrets(&self, mut instance: Instance, client: IpAddr, path: &str) -> Instance {
-        let since_phone_home = lock(&self.phone_homes).since(&instance.hardware, Instant::now());
-        if window::is_open(&self.config, instance.provisioning, since_phone_home) {
+        if self.may_have_secrets(&instance) {
             return instance;
         }
         let secrets = [instance.user_data.take(), instance.vendor_data.take()];

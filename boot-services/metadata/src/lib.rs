@@ -1,5 +1,6 @@
 //! Serves metadata to running machines: the EC2 tree for stock cloud-init and Tinkerbell's users,
-//! the NoCloud seed, Ignition's and Talos' configuration, rootio's storage JSON, and phone-home.
+//! the NoCloud seed, Ignition's and Talos' configuration, rootio's storage JSON, phone-home, and
+//! the power hooks by which the box powers installed systems off.
 //!
 //! Never: gives one machine's data to another ([`Instances`] identifies the sender, unless the
 //! owner has allowed access by instance id), writes user data to a log, or invents a value.
@@ -24,8 +25,8 @@
 //! machine's name closes the window. The box forgets phone-homes when it restarts; then only the
 //! time closes the window.
 //!
-//! Enter at [`router`]. Data come from [`Instances`], events go to [`Observer`]. Tests of other
-//! crates use [`fake`].
+//! Enter at [`router`]. Data come from [`Instances`], events go to [`Observer`], requests to power
+//! off from [`PowerHooks`]. Tests of other crates use [`fake`].
 
 mod config;
 mod ec2;
@@ -33,6 +34,7 @@ mod handlers;
 mod instance;
 mod nocloud;
 mod phone_home;
+mod power_hook;
 mod proxy;
 mod rootio;
 mod token;
@@ -44,3 +46,4 @@ pub use instance::{
     Instance, Instances, Interface, OperatingSystem, Provisioning, Route, Unmatched,
 };
 pub use phone_home::PhoneHome;
+pub use power_hook::{HookState, PowerHooks, PowerOffError};

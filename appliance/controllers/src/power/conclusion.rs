@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bmc::Power;
 
-use super::{Evidence, FRESH, SETTLE, Sighting, Source};
+use super::{Evidence, FRESH, OFF_AFTER, SETTLE, Sighting, Source};
 
 /// Reliability of a power state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +44,8 @@ pub fn conclude(evidence: &Evidence) -> Conclusion {
 
 fn state(evidence: &Evidence, silence: Option<Duration>) -> (Power, Confidence) {
     let is_fresh = silence.is_some_and(|silence| silence <= FRESH);
-    let is_shut_down =
-        silence.is_none() && evidence.shutdown.is_some_and(|shutdown| shutdown >= SETTLE);
+    let is_settled = evidence.shutdown.is_some_and(|shutdown| shutdown >= OFF_AFTER);
+    let is_shut_down = silence.is_none() && is_settled && !evidence.is_woken;
     match evidence.report {
         Some(Power::Off) if is_fresh => (Power::Unknown, Confidence::Nothing),
         Some(report @ (Power::On | Power::Off)) => (report, Confidence::Reported),
@@ -73,7 +73,11 @@ fn reason(
         (Some(report @ (Power::On | Power::Off)), _, _) => format!("its BMC reports {report}"),
         (_, Some((true, seen)), _) => seen,
         (_, Some((false, seen)), _) => format!("{seen}, and silence does not mean off"),
-        (_, None, Some(ago)) if ago >= SETTLE => {
+        (_, None, Some(_)) if evidence.is_woken => {
+            "it was switched on after a shutdown, and the box received no request of it since"
+                .to_owned()
+        }
+        (_, None, Some(ago)) if ago >= OFF_AFTER => {
             "it acknowledged a shutdown and is silent since".to_owned()
         }
         (_, None, Some(_)) => "it acknowledged a shutdown and may still run".to_owned(),

@@ -1,5 +1,7 @@
 //! Access to the requests that the box received from machines.
 
+use std::future::{Future, ready};
+use std::pin::Pin;
 use std::time::Duration;
 
 use api::meta::ObjectKey;
@@ -8,6 +10,12 @@ use stdx::MacAddr;
 
 use super::{Conclusion, Evidence, FRESH, SILENT, Sighting, Source, conclude};
 
+/// Addition to a reason if no NIC of the machine may wake it.
+const NOT_ARMED: &str = "; its system reports that Wake-on-LAN is off, so it may not wake";
+
+/// Future of a request to power off; the error is a reason as a clause.
+pub type Confirming<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
+
 /// Requests that the box received from machines. The owner of the boot services implements it.
 pub trait Sightings: Send + Sync + 'static {
     /// Returns what the box knows about the machine of the bmc Machine `key`.
@@ -15,6 +23,10 @@ pub trait Sightings: Send + Sync + 'static {
 
     /// Records a power change that the machine or its BMC acknowledged.
     fn acknowledged(&self, key: &ObjectKey, action: PowerAction);
+
+    /// Requests a shutdown from the power hook in the system of the machine, and waits until the
+    /// hook confirms. The request ends with the returned future.
+    fn power_off<'a>(&'a self, key: &'a ObjectKey) -> Confirming<'a>;
 }
 
 /// Sightings of a box that records none.
@@ -27,6 +39,10 @@ impl Sightings for WithoutSightings {
     }
 
     fn acknowledged(&self, _key: &ObjectKey, _action: PowerAction) {}
+
+    fn power_off<'a>(&'a self, _key: &'a ObjectKey) -> Confirming<'a> {
+        Box::pin(ready(Err("the box receives no polls of power hooks".to_owned())))
+    }
 }
 
 /// Requests of one machine, and its place on the network.
@@ -40,6 +56,10 @@ pub struct MachineSightings {
     pub sightings: Vec<Sighting>,
     /// Time since the machine acknowledged the last shutdown.
     pub shutdown: Option<Duration>,
+    /// True if a request to switch on is later than the shutdown.
+    pub is_woken: bool,
+    /// True if a NIC may wake the machine, as its power hook reports; `None` if unknown.
+    pub is_armed: Option<bool>,
     /// Time for which the box has received requests, since its start.
     pub listening: Duration,
 }
@@ -47,8 +67,19 @@ pub struct MachineSightings {
 impl MachineSightings {
     /// Returns the power state from these requests and the report of the BMC.
     pub fn conclude(&self, report: Option<Power>, has_engine: bool) -> Conclusion {
-        let (sightings, shutdown) = (self.sightings.clone(), self.shutdown);
-        conclude(&Evidence { report, sightings, shutdown, has_engine })
+        let (sightings, shutdown, is_woken) =
+            (self.sightings.clone(), self.shutdown, self.is_woken);
+        let mut found = conclude(&Evidence { report, sightings, shutdown, is_woken, has_engine });
+        if report.is_none() && self.is_armed == Some(false) {
+            found.reason.push_str(NOT_ARMED);
+            found.summary.push_str(NOT_ARMED);
+        }
+        found
+    }
+
+    /// Returns true if the power hook in the machine's system polls, so that it can power off.
+    pub fn has_hook(&self) -> bool {
+        self.sightings.iter().any(|it| it.source == Source::Hook && it.age <= FRESH)
     }
 
     /// Returns true if the box has received no request for so long that the machine may be taken as

@@ -104,9 +104,42 @@ fn an_answer_to_arp_proves_nothing_where_a_management_engine_sends_it() {
         (Some(Power::Unknown), Power::Unknown),
     ] {
         let arp = Sighting { source: Source::Arp, age: Duration::ZERO };
-        let evidence = Evidence { report, sightings: vec![arp], shutdown: None, has_engine: true };
+        let evidence =
+            Evidence { report, sightings: vec![arp], has_engine: true, ..Evidence::default() };
         assert_eq!(conclude(&evidence).power, power, "{report:?}");
     }
+}
+
+#[test]
+fn a_request_from_before_a_shutdown_does_not_confirm_that_the_machine_was_switched_on() {
+    let second = Duration::from_secs;
+    let seen = |age| {
+        let sightings = vec![Sighting { source: Source::Hook, age: second(age) }];
+        let shutdown = Some(second(15));
+        conclude(&Evidence { sightings, shutdown, is_woken: true, ..Evidence::default() })
+    };
+    for (age, power) in [(20, Power::Unknown), (6, Power::Unknown), (4, Power::On)] {
+        assert_eq!(seen(age).power, power, "{age}");
+    }
+    let reason = "it was switched on after a shutdown, and the box received no request of it since";
+    assert_eq!(seen(20).reason, reason);
+}
+
+#[test]
+fn a_machine_that_may_not_wake_says_so_where_no_bmc_reports() {
+    let sightings = vec![Sighting { source: Source::Hook, age: Duration::from_secs(4) }];
+    let seen = MachineSightings { sightings, ..MachineSightings::default() };
+    assert!(seen.has_hook());
+    let reason = "the power hook of its system polled the box 4 s ago";
+    assert_eq!(seen.conclude(None, false).reason, reason);
+    let unarmed = MachineSightings { is_armed: Some(false), ..seen };
+    let found = unarmed.conclude(None, false);
+    assert_eq!(
+        found.reason,
+        format!("{reason}; its system reports that Wake-on-LAN is off, so it may not wake")
+    );
+    assert!(found.summary.ends_with("so it may not wake"), "{}", found.summary);
+    assert_eq!(unarmed.conclude(Some(Power::On), false).reason, "its BMC reports on");
 }
 
 #[test]

@@ -36,12 +36,14 @@ pub enum Failure {
         /// Time from the command to the end of the wait.
         within: Duration,
     },
-    /// The driver cannot switch off, and the machine is not silent.
+    /// The machine is not silent: no power hook can switch it off, or its system did not shut down.
     NotSwitchedOff {
         /// Name of the driver.
         driver: &'static str,
         /// Reason of the last power state.
         reason: String,
+        /// True if the power hook of the system confirmed the request to power off.
+        is_confirmed: bool,
     },
 }
 
@@ -99,10 +101,16 @@ impl std::fmt::Display for Failure {
                  machine boots from the network first; or press its power button",
                 within.as_secs()
             ),
-            Self::NotSwitchedOff { driver, reason } => write!(
+            Self::NotSwitchedOff { driver, reason, is_confirmed: false } => write!(
                 f,
                 "{driver} cannot switch the machine off, and the machine is not silent: {reason}; \
-                 shut it down or press its power button, then request the action again"
+                 install the power hook in its system, shut it down or press its power button, \
+                 then request the action again"
+            ),
+            Self::NotSwitchedOff { reason, .. } => write!(
+                f,
+                "the power hook confirmed the request, but the machine did not power off: \
+                 {reason}; check its console or press its power button"
             ),
         }
     }

@@ -55,6 +55,7 @@ impl Wiring {
             self.config.metadata.clone(),
             Arc::clone(&self.views) as _,
             Arc::clone(&self.observers) as _,
+            Arc::clone(&self.power_hooks),
         );
         let boot = Arc::new(BootFiles {
             services,

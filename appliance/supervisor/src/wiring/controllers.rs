@@ -41,7 +41,7 @@ impl Wiring {
     fn drivers(&self) -> BmcDrivers {
         let sightings = BoxSightings::new(
             self.index.clone(),
-            Arc::clone(&self.agents),
+            (Arc::clone(&self.agents), Arc::clone(&self.power_hooks)),
             Arc::clone(&self.observers),
             self.board.clone(),
             Arc::clone(&self.clock),

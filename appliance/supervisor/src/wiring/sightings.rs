@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::controllers::power::{MachineSightings, PowerAction, Sighting, Sightings, Source};
+use ::controllers::power::{
+    Confirming, MachineSightings, PowerAction, Sighting, Sightings, Source,
+};
 use agent_service::Service;
 use api::meta::ObjectKey;
+use metadata::PowerHooks;
 use provisioning::index::{Index, neighbor_interface};
 use provisioning::networks::board::Board;
 use provisioning::observers::Observers;
@@ -19,29 +22,39 @@ const SHUTDOWNS_MAX: usize = 4096;
 pub struct BoxSightings {
     index: Index,
     agents: Arc<Service>,
+    power_hooks: Arc<PowerHooks>,
     observers: Arc<Observers>,
     board: Board,
     clock: Arc<dyn Clock>,
     /// Start of the box, by the monotonic clock.
     since: Duration,
-    /// Acknowledged shutdowns by bmc Machine, as moments of the monotonic clock.
-    shutdowns: Mutex<HashMap<ObjectKey, Duration>>,
+    /// Last acknowledged shutdowns by bmc Machine.
+    shutdowns: Mutex<HashMap<ObjectKey, Shutdown>>,
+}
+
+/// Acknowledged shutdown of a machine.
+#[derive(Debug, Clone, Copy)]
+struct Shutdown {
+    /// Moment of the acknowledgement, by the monotonic clock.
+    at: Duration,
+    /// True after a later request to switch on.
+    is_woken: bool,
 }
 
 impl BoxSightings {
     /// Creates the sightings of a box that starts now.
     pub fn new(
         index: Index,
-        agents: Arc<Service>,
+        (agents, power_hooks): (Arc<Service>, Arc<PowerHooks>),
         observers: Arc<Observers>,
         board: Board,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (since, shutdowns) = (clock.steady(), Mutex::default());
-        Self { index, agents, observers, board, clock, since, shutdowns }
+        Self { index, agents, power_hooks, observers, board, clock, since, shutdowns }
     }
 
-    fn shutdowns(&self) -> MutexGuard<'_, HashMap<ObjectKey, Duration>> {
+    fn shutdowns(&self) -> MutexGuard<'_, HashMap<ObjectKey, Shutdown>> {
         self.shutdowns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -49,13 +62,16 @@ impl BoxSightings {
 impl Sightings for BoxSightings {
     fn of(&self, key: &ObjectKey) -> MachineSightings {
         let now = self.clock.steady();
-        let shutdown = self.shutdowns().get(key).map(|at| now.saturating_sub(*at));
+        let record = self.shutdowns().get(key).copied();
+        let shutdown = record.map(|it| now.saturating_sub(it.at));
+        let is_woken = record.is_some_and(|it| it.is_woken);
         let listening = now.saturating_sub(self.since);
         let mut interfaces = self.board.interfaces();
         let Some(hardware) = self.index.by_machine(key) else {
             return MachineSightings {
                 interfaces,
                 shutdown,
+                is_woken,
                 listening,
                 ..MachineSightings::default()
             };
@@ -66,11 +82,14 @@ impl Sightings for BoxSightings {
         let ids = ids.chain(macs.iter().map(ToString::to_string));
         let silence = ids.filter_map(|id| self.agents.silence_of(&id)).min();
         sightings.extend(silence.map(|age| Sighting { source: Source::Agent, age }));
+        let hook = self.power_hooks.state(&hardware.key().to_string());
+        sightings.extend(hook.map(|it| Sighting { source: Source::Hook, age: it.age }));
+        let is_armed = hook.and_then(|it| it.is_armed);
         let last = macs.iter().find_map(|mac| neighbor_interface(*mac));
         if let Some(last) = last.filter(|last| interfaces.contains(last)) {
             interfaces = vec![last];
         }
-        MachineSightings { macs, interfaces, sightings, shutdown, listening }
+        MachineSightings { macs, interfaces, sightings, shutdown, is_woken, is_armed, listening }
     }
 
     fn acknowledged(&self, key: &ObjectKey, action: PowerAction) {
@@ -78,15 +97,27 @@ impl Sightings for BoxSightings {
         let mut shutdowns = self.shutdowns();
         match action {
             PowerAction::Off | PowerAction::Soft => {
-                shutdowns.insert(key.clone(), now);
+                shutdowns.insert(key.clone(), Shutdown { at: now, is_woken: false });
             }
             PowerAction::On | PowerAction::Cycle | PowerAction::Reset => {
-                shutdowns.remove(key);
+                if let Some(shutdown) = shutdowns.get_mut(key) {
+                    shutdown.is_woken = true;
+                }
             }
         }
         if shutdowns.len() > SHUTDOWNS_MAX {
-            let eldest = shutdowns.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone());
+            let eldest = shutdowns.iter().min_by_key(|(_, it)| it.at).map(|(key, _)| key.clone());
             eldest.map(|eldest| shutdowns.remove(&eldest));
         }
+    }
+
+    fn power_off<'a>(&'a self, key: &'a ObjectKey) -> Confirming<'a> {
+        Box::pin(async move {
+            let hardware = self.index.by_machine(key);
+            let hardware =
+                hardware.ok_or_else(|| format!("no Hardware names the Machine {key}"))?;
+            let confirmed = self.power_hooks.power_off(&hardware.key().to_string()).await;
+            confirmed.map_err(|error| stdx::chain(&error))
+        })
     }
 }

@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use super::router;
 use crate::ec2::tests::instance;
 use crate::fake::{Events, Machines};
-use crate::{Config, Imdsv2, Instance, Provisioning, Unmatched};
+use crate::{Config, Imdsv2, Instance, PowerHooks, Provisioning, Unmatched};
 
 /// MAC address of a NIC that uses the address of a third machine.
 const OTHER: MacAddr = MacAddr([2, 0xee, 0, 0, 0, 1]);
@@ -34,8 +34,12 @@ fn two() -> Machines {
     machines.with([10, 77, 0, 12], two).without([10, 77, 0, 13], taken)
 }
 
+fn routes(config: Config, machines: Machines, events: Arc<Events>) -> Router {
+    router(config, Arc::new(machines), events, Arc::new(PowerHooks::new(&[0; 32])))
+}
+
 fn site(config: Config) -> Router {
-    router(config, Arc::new(two()), Arc::new(Events::default()))
+    routes(config, two(), Arc::new(Events::default()))
 }
 
 async fn ask(router: &Router, peer: &str, request: Request<Body>) -> (StatusCode, String) {
@@ -61,7 +65,7 @@ const UNKNOWN: &str = "10.77.0.99:1000";
 #[tokio::test]
 async fn each_machine_gets_its_own_data_and_strangers_none() {
     let events = Arc::new(Events::default());
-    let site = router(Config::default(), Arc::new(two()), events.clone());
+    let site = routes(Config::default(), two(), events.clone());
     let two = "two\r\n\u{e9}\t%s\0 ".to_owned();
     assert_eq!(fetch(&site, ONE, "/2009-04-04/user-data").await.1, "#cloud-config\n{}\n");
     assert_eq!(fetch(&site, TWO, "/2009-04-04/user-data/").await, (200, two.clone()));
@@ -89,7 +93,7 @@ async fn each_machine_gets_its_own_data_and_strangers_none() {
 #[tokio::test]
 async fn a_nic_that_takes_a_machines_address_reads_nothing_of_it() {
     let events = Arc::new(Events::default());
-    let site = router(Config::default(), Arc::new(two()), events.clone());
+    let site = routes(Config::default(), two(), events.clone());
     let paths = [
         "/2009-04-04/user-data",
         "/latest/meta-data/",
@@ -148,7 +152,7 @@ async fn tokens_are_given_and_honoured_and_not_needed() {
 #[tokio::test]
 async fn phoning_home_is_recorded_within_limits() {
     let events = Arc::new(Events::default());
-    let site = router(Config::default(), Arc::new(two()), events.clone());
+    let site = routes(Config::default(), two(), events.clone());
     let post = |path: &str, body: Vec<u8>| Request::post(path).body(Body::from(body)).unwrap();
     let form = b"instance_id=i-1&hostname=nuc-1".to_vec();
     for (path, more) in [("/phone-home", ""), ("/phone-home/", "&a=b"), ("/phone-home/i-1", "&=")] {
@@ -337,7 +341,7 @@ async fn outside_its_window_a_machine_has_no_user_data() {
     let seed = ["/latest/user-data", "/2009-04-04/user-data/", "/nocloud/user-data", by_id];
     for (ago, open) in [(10, true), (4000, false)] {
         let events = Arc::new(Events::default());
-        let site = router(config.clone(), Arc::new(installed(ago)), events.clone());
+        let site = routes(config.clone(), installed(ago), events.clone());
         for path in seed.into_iter().chain(["/nocloud/vendor-data"]) {
             let (status, text) = fetch(&site, ONE, path).await;
             assert_eq!((status, !text.is_empty()), (200, open), "{path}");

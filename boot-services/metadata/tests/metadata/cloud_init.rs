@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use metadata::fake::{Events, Machines};
-use metadata::{Config, Instance, Interface, Provisioning, Route, router};
+use metadata::{Config, Instance, Interface, PowerHooks, Provisioning, Route, router};
 use serde_json::{Value, json};
 
 /// User data: a MIME archive of a gzipped Jinja template and a plain part, which JSON cannot
@@ -101,7 +101,12 @@ fn tempdir(what: &str) -> PathBuf {
 async fn learn() -> (Value, Arc<Events>) {
     let events = Arc::new(Events::default());
     let machines = Machines::default().with([127, 0, 0, 1], machine());
-    let site = router(Config::default(), Arc::new(machines), events.clone());
+    let site = router(
+        Config::default(),
+        Arc::new(machines),
+        events.clone(),
+        Arc::new(PowerHooks::new(&[0; 32])),
+    );
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let service = site.into_make_service_with_connect_info::<SocketAddr>();

@@ -10,7 +10,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, header};
 use http_body_util::BodyExt;
 use metadata::fake::{Events, Machines};
-use metadata::{Config, Instance, Interface, OperatingSystem, UserData, router};
+use metadata::{Config, Instance, Interface, OperatingSystem, PowerHooks, UserData, router};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -79,7 +79,12 @@ async fn every_answer_is_that_of_tootles() {
     let machines = Machines::of(list["items"].as_array().unwrap().iter().map(instance));
     let user_data = UserData::Address;
     let config = Config { instance_endpoint: true, user_data, ..Config::default() };
-    let site = router(config, Arc::new(machines), Arc::new(Events::default()));
+    let site = router(
+        config,
+        Arc::new(machines),
+        Arc::new(Events::default()),
+        Arc::new(PowerHooks::new(&[0; 32])),
+    );
     let transcript: Vec<(IpAddr, String, u16, String, String)> =
         serde_json::from_str(TRANSCRIPT).unwrap();
     assert!(transcript.len() > 190, "{} answers", transcript.len());

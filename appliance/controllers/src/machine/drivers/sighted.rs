@@ -6,13 +6,16 @@ use std::sync::Arc;
 use api::bmc::Connection;
 use api::meta::ObjectKey;
 use bmc::{
-    BootOverride, Capabilities, Confirmation, Driver, Endpoint, Pending, Power, PowerAction,
+    BootOverride, Capabilities, Confirmation, Driver, Endpoint, Error, Pending, Power, PowerAction,
     Protocol,
 };
 use objects::Objects;
 
 use super::{Drivers, login};
 use crate::power::{Conclusion, Sightings};
+
+/// Power actions of a machine whose system has a power hook.
+const WITH_HOOK: &[PowerAction] = &[PowerAction::On, PowerAction::Off, PowerAction::Soft];
 
 /// Returns the driver for a connection of the bmc Machine `machine`, with the credentials from its
 /// Secret. `owner` is the object whose namespace a Secret reference without namespace means.
@@ -51,7 +54,8 @@ pub fn open(
     Arc::new(SightedDriver { driver, sightings, machine })
 }
 
-/// Driver that reads the power state from the requests of the machine.
+/// Driver that reads the power state from the requests of the machine, and switches it off through
+/// the power hook of its system.
 struct SightedDriver {
     driver: Arc<dyn Driver>,
     sightings: Arc<dyn Sightings>,
@@ -70,7 +74,11 @@ impl Driver for SightedDriver {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
+        let capabilities = self.driver.capabilities();
+        match self.sightings.of(&self.machine).has_hook() {
+            true => Capabilities { power: WITH_HOOK, ..capabilities },
+            false => capabilities,
+        }
     }
 
     fn confirmation(&self) -> Confirmation {
@@ -91,7 +99,13 @@ impl Driver for SightedDriver {
     }
 
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
-        self.driver.set_power(action)
+        match action {
+            PowerAction::Off | PowerAction::Soft => Box::pin(async move {
+                let confirmed = self.sightings.power_off(&self.machine).await;
+                confirmed.map_err(|reason| Error::Withheld { action, reason, may_pass: false })
+            }),
+            action => self.driver.set_power(action),
+        }
     }
 
     fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {

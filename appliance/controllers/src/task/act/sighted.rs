@@ -20,24 +20,25 @@ pub async fn switch_on(driver: &dyn Driver, within: Duration) -> Result<String, 
     }
 }
 
-/// Switches the machine off through its agent, or takes a silent machine as off.
+/// Switches the machine off through the power hook of its system, or takes a silent machine as off.
 pub async fn switch_off(driver: &dyn Driver) -> Result<String, Failure> {
     let deadline = Instant::now() + OFF_LIMIT;
-    let mut is_requested = false;
+    let mut is_confirmed = false;
     loop {
         match driver.power().await? {
             Power::Off => return Ok(format!("power is off: {}", reason(driver))),
-            Power::Unknown if !is_requested && driver.is_silent() => {
+            Power::Unknown if !is_confirmed && driver.is_silent() => {
                 return Ok(format!("taken as off, because it is silent: {}", reason(driver)));
             }
-            Power::On if !is_requested && can_shut_down(driver) => {
+            Power::On if !is_confirmed && can_shut_down(driver) => {
                 driver.set_power(PowerAction::Soft).await?;
-                is_requested = true;
+                is_confirmed = true;
             }
             Power::On | Power::Unknown => {}
         }
         if Instant::now() >= deadline {
-            return Err(Failure::NotSwitchedOff { driver: driver.name(), reason: reason(driver) });
+            let (driver, reason) = (driver.name(), reason(driver));
+            return Err(Failure::NotSwitchedOff { driver, reason, is_confirmed });
         }
         tokio::time::sleep(POLL).await;
     }

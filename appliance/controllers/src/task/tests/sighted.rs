@@ -1,6 +1,7 @@
 //! Tasks of a machine that has only Wake-on-LAN: its own requests show its power state.
 
 use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,7 +21,9 @@ use tokio::time::Instant;
 use super::super::{ShownErrors, TaskReconciler};
 use crate::ages::Ages;
 use crate::machine::Drivers;
-use crate::power::{FRESH, MachineSightings, SILENT, Sighting, Sightings, Source};
+use crate::power::{
+    Confirming, FRESH, MachineSightings, OFF_AFTER, SILENT, Sighting, Sightings, Source,
+};
 use crate::runtime::Reconciler as _;
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
@@ -33,12 +36,34 @@ struct Rig {
     wakes: Mutex<Vec<Vec<MacAddr>>>,
     /// Time from a magic packet to the first request; `None` for a machine that does not wake.
     boots_in: Option<Duration>,
+    /// Answer of the power hook to a request.
+    hook: Result<(), &'static str>,
+    /// Requests to the power hook.
+    offs: AtomicUsize,
+    shutdown: Mutex<Option<Instant>>,
 }
 
 impl Rig {
     fn new(boots_in: Option<Duration>) -> Arc<Self> {
-        let (last, wakes) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { last, start: Instant::now(), wakes, boots_in })
+        Self::with_hook(boots_in, Err("no hook"))
+    }
+
+    fn with_hook(boots_in: Option<Duration>, hook: Result<(), &'static str>) -> Arc<Self> {
+        let (last, wakes, start) = (Mutex::default(), Mutex::default(), Instant::now());
+        let (offs, shutdown) = (AtomicUsize::default(), Mutex::default());
+        Arc::new(Self { last, start, wakes, boots_in, hook, offs, shutdown })
+    }
+
+    /// Polls as a power hook does, for the given time from now.
+    fn polls_for(self: &Arc<Self>, time: Duration) {
+        let (rig, end) = (Arc::clone(self), Instant::now() + time);
+        rig.sends(Source::Hook);
+        tokio::spawn(async move {
+            while Instant::now() < end {
+                rig.sends(Source::Hook);
+                tokio::time::sleep(Duration::from_secs(10)).await;
+            }
+        });
     }
 
     fn sends(&self, source: Source) {
@@ -105,12 +130,22 @@ impl Sightings for RigSightings {
             macs: vec![MAC],
             interfaces: vec!["eth7".to_owned()],
             sightings: sightings.into_iter().collect(),
-            shutdown: None,
+            shutdown: self.0.shutdown.lock().unwrap().map(|at| at.elapsed()),
             listening: self.0.start.elapsed(),
+            ..MachineSightings::default()
         }
     }
 
-    fn acknowledged(&self, _key: &ObjectKey, _action: PowerAction) {}
+    fn acknowledged(&self, _key: &ObjectKey, action: PowerAction) {
+        if action == PowerAction::Soft {
+            *self.0.shutdown.lock().unwrap() = Some(Instant::now());
+        }
+    }
+
+    fn power_off<'a>(&'a self, _key: &'a ObjectKey) -> Confirming<'a> {
+        self.0.offs.fetch_add(1, Ordering::SeqCst);
+        Box::pin(ready(self.0.hook.map_err(str::to_owned)))
+    }
 }
 
 struct Wake {
@@ -219,6 +254,41 @@ async fn off_of_a_running_machine_fails_with_what_to_do() {
     assert!(message.contains("its agent sent a message"), "{message}");
     assert!(message.contains("press its power button"), "{message}");
     assert_eq!(rig.wakes.lock().unwrap().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn off_goes_through_the_power_hook_and_ends_with_the_silence_after_it() {
+    for action in ["off", "soft"] {
+        let rig = Rig::with_hook(None, Ok(()));
+        rig.polls_for(Duration::from_secs(1));
+        let start = Instant::now();
+        let (condition, message) = rig.run(action).await;
+        assert_eq!(condition, "Completed", "{message}");
+        let want = "power is off: it acknowledged a shutdown and is silent since";
+        assert_eq!(message, want);
+        assert!(start.elapsed() >= OFF_AFTER);
+        assert_eq!(rig.offs.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_stays_on_after_its_hook_confirmed_fails_with_what_to_check() {
+    let rig = Rig::with_hook(None, Ok(()));
+    rig.polls_for(Duration::from_secs(600));
+    let (condition, message) = rig.run("off").await;
+    assert_eq!(condition, "Failed");
+    assert!(message.starts_with("the power hook confirmed the request, but"), "{message}");
+    assert!(message.contains("the power hook of its system polled"), "{message}");
+    assert_eq!(rig.offs.load(Ordering::SeqCst), 1, "the request is not repeated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_does_not_confirm_fails_the_task_with_its_reason() {
+    let rig = Rig::with_hook(None, Err("the power hook did not confirm"));
+    rig.polls_for(Duration::from_secs(600));
+    let (condition, message) = rig.run("off").await;
+    assert_eq!(condition, "Failed");
+    assert_eq!(message, "cannot soft power off: the power hook did not confirm");
 }
 
 #[tokio::test(start_paused = true)]
