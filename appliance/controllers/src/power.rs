@@ -16,11 +16,14 @@ use std::time::Duration;
 pub use bmc::PowerAction;
 pub use conclusion::{Conclusion, Confidence, conclude};
 pub use request_times::RequestTimes;
-pub use sightings::{Confirming, MachineSightings, Sightings, WithoutSightings};
+pub use sightings::{Confirming, MachineSightings, Sightings};
 
 /// Maximum age of a request that shows that the machine is on. An agent sends a message at least
 /// every 10 s.
 pub const FRESH: Duration = Duration::from_secs(30);
+/// Maximum age of an answer to ARP that shows that the machine is on. The kernel trusts an answer
+/// for up to 45 s (1.5 times `base_reachable_time`), and then needs up to 8 s for the next one.
+pub const ARP_FRESH: Duration = Duration::from_secs(60);
 /// Minimum silence after which a machine that cannot be asked is taken as off.
 pub const SILENT: Duration = Duration::from_secs(120);
 /// Maximum time from the acknowledgement of a shutdown to the last request of the machine.
@@ -29,6 +32,10 @@ pub const SETTLE: Duration = Duration::from_secs(10);
 /// Minimum time from the acknowledgement of a shutdown after which silence means off: a power hook
 /// polls every 10 s, and would have polled twice after [`SETTLE`].
 pub const OFF_AFTER: Duration = Duration::from_secs(30);
+
+/// Maximum time from the acknowledgement of a shutdown to the last sign of the system. systemd
+/// stops a service after 90 s (`DefaultTimeoutStopSec`).
+pub const STOP_LIMIT: Duration = Duration::from_secs(150);
 
 /// Origin of a sighting: a request that the machine itself sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,6 +60,19 @@ impl Source {
     pub const ALL: [Self; 6] =
         [Self::Agent, Self::Dhcp, Self::Boot, Self::Metadata, Self::Hook, Self::Arp];
 
+    /// Returns the maximum age of a sighting that shows that the machine is on.
+    fn fresh(self) -> Duration {
+        match self {
+            Self::Arp => ARP_FRESH,
+            _ => FRESH,
+        }
+    }
+
+    /// Returns true if a machine that is on repeats the sighting, so that its end means something.
+    fn is_steady(self) -> bool {
+        matches!(self, Self::Agent | Self::Hook | Self::Arp)
+    }
+
     /// Returns the request as a clause.
     fn clause(self) -> &'static str {
         match self {
@@ -73,6 +93,12 @@ pub struct Sighting {
     pub source: Source,
     /// Time since the request.
     pub age: Duration,
+}
+
+impl Sighting {
+    fn is_fresh(&self) -> bool {
+        self.age <= self.source.fresh()
+    }
 }
 
 /// All evidence about one machine.

@@ -60,7 +60,7 @@ impl Backend for AgentBackend {
         let address = peer.map(|peer| peer.ip().to_canonical());
         match index.by_agent(agent_id) {
             Some(hardware) => {
-                let neighbor = address.and_then(|address| index.neighbour(address));
+                let neighbor = address.and_then(|address| index.neighbor(address));
                 neighbor.is_none_or(|mac| hardware.spec.macs().any(|own| own == mac))
             }
             None => {

@@ -122,13 +122,13 @@ impl Index {
     pub fn holder(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(leased) = address else { return None };
         let leased = self.read().leases.get(&leased).copied();
-        leased.or_else(|| self.neighbour(address))
+        leased.or_else(|| self.neighbor(address))
     }
 
     /// Returns the MAC address of the sender of a request: by ARP, else by a lease.
     pub fn sender(&self, address: IpAddr) -> Option<MacAddr> {
         let leased = |address| self.read().leases.get(&address).copied();
-        self.neighbour(address).or_else(|| match address {
+        self.neighbor(address).or_else(|| match address {
             IpAddr::V4(address) => leased(address),
             IpAddr::V6(_) => None,
         })
@@ -136,7 +136,7 @@ impl Index {
 
     /// Returns the MAC address in the kernel's ARP entry of an IPv4 address; `None` outside of the
     /// box's own networks.
-    pub fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
+    pub fn neighbor(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(address) = address else { return None };
         neighbors::hardware_address(address)
     }

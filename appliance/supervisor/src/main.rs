@@ -159,8 +159,8 @@ async fn start(
 fn start_log() {
     let filter = EnvFilter::try_from_env("TINBOX_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     // Log files and captured serial output must not contain color codes.
-    let colours = std::io::stderr().is_terminal() && std::process::id() != 1;
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let colors = std::io::stderr().is_terminal() && std::process::id() != 1;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
     let kept = journal::JournalLayer(&journal::JOURNAL);
     tracing_subscriber::registry().with(filter).with(lines).with(kept).init();
 }

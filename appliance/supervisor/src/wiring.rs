@@ -33,6 +33,7 @@ use lifecycle::reset;
 use lifecycle::settings::Settings;
 use lifecycle::update::Updates;
 use metadata::PowerHooks;
+use neighbor_times::NeighborTimes;
 use netboot::http::HttpService;
 use objects::Objects;
 use platform::liveness::LivenessMonitor;
@@ -77,6 +78,7 @@ struct Wiring {
     observers: Arc<Observers>,
     views: Arc<HardwareViews>,
     power_hooks: Arc<PowerHooks>,
+    neighbor_times: Arc<NeighborTimes>,
     agents: Arc<agent_service::Service>,
     images: Images,
     /// Updates of the system; `None` on a guest, or on a system without slots.
@@ -237,6 +239,7 @@ impl Wiring {
             observers,
             views,
             power_hooks,
+            neighbor_times: Arc::default(),
             agents,
             images,
             updates: None,

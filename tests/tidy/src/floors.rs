@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 61] = [
+const PLACES: [Place; 62] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -53,6 +53,7 @@ const PLACES: [Place; 61] = [
     place("webhook", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
     place("bmc", 2, &["amt", "redfish", "resolver", "stdx", "webhook"]),
     place("bmc-discovery", 2, &["stdx"]),
+    place("neighbor-times", 2, &["stdx"]),
     place("serial-console", 2, &["durable-file", "stdx"]),
     place("dhcp", 2, &["stdx"]),
     place("netboot", 2, &["artifact-cache", "http-edge", "stdx"]),

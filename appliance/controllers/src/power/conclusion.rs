@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bmc::Power;
 
-use super::{Evidence, FRESH, OFF_AFTER, SETTLE, Sighting, Source};
+use super::{Evidence, FRESH, OFF_AFTER, SETTLE, STOP_LIMIT, Sighting, Source};
 
 /// Reliability of a power state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,16 +36,15 @@ pub struct Conclusion {
 pub fn conclude(evidence: &Evidence) -> Conclusion {
     let last = last_sighting(evidence);
     let silence = last.map(|sighting| sighting.age);
-    let (power, confidence) = state(evidence, silence);
+    let (power, confidence) = state(evidence, last);
     let reason = reason(evidence, last, |age| format!("{} ago", text(age)));
     let summary = reason_without_ages(evidence, last);
     Conclusion { power, confidence, reason, summary, silence }
 }
 
-fn state(evidence: &Evidence, silence: Option<Duration>) -> (Power, Confidence) {
-    let is_fresh = silence.is_some_and(|silence| silence <= FRESH);
-    let is_settled = evidence.shutdown.is_some_and(|shutdown| shutdown >= OFF_AFTER);
-    let is_shut_down = silence.is_none() && is_settled && !evidence.is_woken;
+fn state(evidence: &Evidence, last: Option<Sighting>) -> (Power, Confidence) {
+    let is_fresh = last.is_some_and(|it| it.is_fresh());
+    let is_shut_down = is_shut_down(evidence);
     match evidence.report {
         Some(Power::Off) if is_fresh => (Power::Unknown, Confidence::Nothing),
         Some(report @ (Power::On | Power::Off)) => (report, Confidence::Reported),
@@ -55,10 +54,20 @@ fn state(evidence: &Evidence, silence: Option<Duration>) -> (Power, Confidence) 
     }
 }
 
+/// Returns true if the machine acknowledged a shutdown, and has sent nothing since, except what a
+/// system sends until it stops.
+fn is_shut_down(evidence: &Evidence) -> bool {
+    let Some(shutdown) = evidence.shutdown.filter(|it| *it >= OFF_AFTER) else { return false };
+    let is_of_shutdown =
+        |it: &Sighting| it.source.is_steady() && shutdown.saturating_sub(it.age) <= STOP_LIMIT;
+    !evidence.is_woken && counted(evidence).all(is_of_shutdown)
+}
+
 fn reason_without_ages(evidence: &Evidence, last: Option<Sighting>) -> String {
-    reason(evidence, last, |age| match age <= FRESH {
-        true => format!("within the last {}", text(FRESH)),
-        false => format!("more than {} ago", text(FRESH)),
+    let fresh = last.map_or(FRESH, |it| it.source.fresh());
+    reason(evidence, last, |age| match age <= fresh {
+        true => format!("within the last {}", text(fresh)),
+        false => format!("more than {} ago", text(fresh)),
     })
 }
 
@@ -67,11 +76,14 @@ fn reason(
     last: Option<Sighting>,
     time: impl Fn(Duration) -> String,
 ) -> String {
-    let seen = last.map(|it| (it.age <= FRESH, format!("{} {}", it.source.clause(), time(it.age))));
+    let seen = last.map(|it| (it.is_fresh(), format!("{} {}", it.source.clause(), time(it.age))));
     match (evidence.report, seen, evidence.shutdown) {
         (Some(Power::Off), Some((true, seen)), _) => format!("its BMC reports off, but {seen}"),
         (Some(report @ (Power::On | Power::Off)), _, _) => format!("its BMC reports {report}"),
         (_, Some((true, seen)), _) => seen,
+        (_, Some((false, seen)), _) if is_shut_down(evidence) => {
+            format!("it acknowledged a shutdown and is silent since; {seen}")
+        }
         (_, Some((false, seen)), _) => format!("{seen}, and silence does not mean off"),
         (_, None, Some(_)) if evidence.is_woken => {
             "it was switched on after a shutdown, and the box received no request of it since"
@@ -90,16 +102,21 @@ fn reason(
     }
 }
 
-/// Returns the newest request that shows a running machine. Requests before the end of a shutdown
-/// do not count.
+/// Returns the newest request that shows a running machine: a fresh one first, and an answer to ARP
+/// only if nothing stronger is fresh.
 fn last_sighting(evidence: &Evidence) -> Option<Sighting> {
-    let counts = |it: &&Sighting| {
+    let rank = |it: &&Sighting| (!it.is_fresh(), it.source == Source::Arp, it.age);
+    counted(evidence).min_by_key(rank).copied()
+}
+
+/// Returns the requests of a running machine. Requests before the end of a shutdown do not count.
+fn counted(evidence: &Evidence) -> impl Iterator<Item = &Sighting> {
+    evidence.sightings.iter().filter(|it| {
         let is_of_engine = it.source == Source::Arp && evidence.has_engine;
         let is_before_the_end =
             evidence.shutdown.is_some_and(|shutdown| it.age.saturating_add(SETTLE) >= shutdown);
         !is_of_engine && !is_before_the_end
-    };
-    evidence.sightings.iter().filter(counts).min_by_key(|it| it.age).copied()
+    })
 }
 
 fn text(time: Duration) -> String {

@@ -1,6 +1,6 @@
 //! Access to the requests that the box received from machines.
 
-use std::future::{Future, ready};
+use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -24,25 +24,12 @@ pub trait Sightings: Send + Sync + 'static {
     /// Records a power change that the machine or its BMC acknowledged.
     fn acknowledged(&self, key: &ObjectKey, action: PowerAction);
 
+    /// Watches the machine for the next minutes: its answers to ARP become sightings.
+    fn watch(&self, key: &ObjectKey);
+
     /// Requests a shutdown from the power hook in the system of the machine, and waits until the
     /// hook confirms. The request ends with the returned future.
     fn power_off<'a>(&'a self, key: &'a ObjectKey) -> Confirming<'a>;
-}
-
-/// Sightings of a box that records none.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WithoutSightings;
-
-impl Sightings for WithoutSightings {
-    fn of(&self, _key: &ObjectKey) -> MachineSightings {
-        MachineSightings::default()
-    }
-
-    fn acknowledged(&self, _key: &ObjectKey, _action: PowerAction) {}
-
-    fn power_off<'a>(&'a self, _key: &'a ObjectKey) -> Confirming<'a> {
-        Box::pin(ready(Err("the box receives no polls of power hooks".to_owned())))
-    }
 }
 
 /// Requests of one machine, and its place on the network.

@@ -126,6 +126,39 @@ fn a_request_from_before_a_shutdown_does_not_confirm_that_the_machine_was_switch
 }
 
 #[test]
+fn an_answer_to_arp_counts_longer_because_the_kernel_asks_seldom() {
+    let seen = |age| {
+        let age = Duration::from_secs(age);
+        let sightings = vec![
+            Sighting { source: Source::Dhcp, age: Duration::from_secs(40) },
+            Sighting { source: Source::Arp, age },
+        ];
+        conclude(&Evidence { sightings, ..Evidence::default() })
+    };
+    assert_eq!(seen(55).power, Power::On);
+    assert_eq!(seen(55).summary, "it answered ARP within the last 60 s");
+    assert_eq!(seen(61).power, Power::Unknown);
+    let summary = "it sent a DHCP request more than 30 s ago, and silence does not mean off";
+    assert_eq!(seen(61).summary, summary);
+}
+
+#[test]
+fn the_end_of_steady_sightings_after_a_shutdown_means_off() {
+    let after = |source, shutdown| {
+        let sightings = vec![Sighting { source, age: Duration::from_secs(70) }];
+        let shutdown = Some(Duration::from_secs(shutdown));
+        conclude(&Evidence { sightings, shutdown, ..Evidence::default() })
+    };
+    let arp = after(Source::Arp, 100);
+    assert_eq!((arp.power, arp.confidence), (Power::Off, Confidence::Inferred));
+    let reason = "it acknowledged a shutdown and is silent since; it answered ARP 70 s ago";
+    assert_eq!(arp.reason, reason);
+    assert_eq!(after(Source::Hook, 100).power, Power::Off);
+    assert_eq!(after(Source::Dhcp, 100).power, Power::Unknown, "it may have started again");
+    assert_eq!(after(Source::Hook, 3600).power, Power::Unknown, "it ran again for an hour");
+}
+
+#[test]
 fn a_machine_that_may_not_wake_says_so_where_no_bmc_reports() {
     let sightings = vec![Sighting { source: Source::Hook, age: Duration::from_secs(4) }];
     let seen = MachineSightings { sightings, ..MachineSightings::default() };

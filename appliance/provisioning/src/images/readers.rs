@@ -26,7 +26,7 @@ impl MentionReaders {
 
 impl Readers for MentionReaders {
     fn may_read(&self, peer: IpAddr, wanted: &RemoteFile) -> bool {
-        let neighbor = self.index.neighbour(peer);
+        let neighbor = self.index.neighbor(peer);
         // On a local link the hardware address decides, as for boot scripts.
         let machine = match neighbor {
             Some(mac) => self.index.by_mac(mac),

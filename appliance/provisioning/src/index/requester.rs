@@ -34,7 +34,7 @@ impl Index {
     /// address decides, as for boot scripts ([`netboot::Reader`]). On other links the Hardware or
     /// the lease with the IP address decides.
     pub fn requester(&self, address: IpAddr) -> Requester {
-        let neighbor = self.neighbour(address);
+        let neighbor = self.neighbor(address);
         let by_mac = neighbor.and_then(|mac| self.by_mac(mac));
         let by_address = || self.by_address(address);
         decide(neighbor, by_mac, by_address)

@@ -63,7 +63,7 @@ impl netboot::Plans for HardwareViews {
     }
 
     fn neighbor(&self, address: IpAddr) -> Option<MacAddr> {
-        self.index.neighbour(address)
+        self.index.neighbor(address)
     }
 
     fn medium(&self, owner: Owner<'_>) -> Option<Medium> {

@@ -42,6 +42,7 @@ impl Wiring {
         let sightings = BoxSightings::new(
             self.index.clone(),
             (Arc::clone(&self.agents), Arc::clone(&self.power_hooks)),
+            Arc::clone(&self.neighbor_times),
             Arc::clone(&self.observers),
             self.board.clone(),
             Arc::clone(&self.clock),
@@ -49,9 +50,19 @@ impl Wiring {
         BmcDrivers { sightings: Some(Arc::new(sightings)) }
     }
 
+    /// Starts the reader of the machines' answers to ARP.
+    fn answers_to_arp(&mut self) {
+        let (neighbors, shutdown) = (Arc::clone(&self.neighbor_times), self.shutdown.clone());
+        self.spawn("answers to ARP", async move {
+            neighbors.run(shutdown).await;
+            Ok(())
+        });
+    }
+
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
     /// boots before that would be treated as a machine without a workflow.
     pub(super) async fn controllers(&mut self, state: &Path) -> anyhow::Result<()> {
+        self.answers_to_arp();
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let drivers = Arc::new(QueuedDrivers::new(Arc::new(self.drivers()), Arc::clone(&clock)));
         let timeouts = Timeouts {

@@ -1,6 +1,7 @@
 //! Requests of machines as evidence of their power state.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,9 @@ use ::controllers::power::{
 };
 use agent_service::Service;
 use api::meta::ObjectKey;
+use api::tinkerbell::Hardware;
 use metadata::PowerHooks;
+use neighbor_times::NeighborTimes;
 use provisioning::index::{Index, neighbor_interface};
 use provisioning::networks::board::Board;
 use provisioning::observers::Observers;
@@ -23,6 +26,7 @@ pub struct BoxSightings {
     index: Index,
     agents: Arc<Service>,
     power_hooks: Arc<PowerHooks>,
+    neighbor_times: Arc<NeighborTimes>,
     observers: Arc<Observers>,
     board: Board,
     clock: Arc<dyn Clock>,
@@ -46,12 +50,23 @@ impl BoxSightings {
     pub fn new(
         index: Index,
         (agents, power_hooks): (Arc<Service>, Arc<PowerHooks>),
+        neighbor_times: Arc<NeighborTimes>,
         observers: Arc<Observers>,
         board: Board,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (since, shutdowns) = (clock.steady(), Mutex::default());
-        Self { index, agents, power_hooks, observers, board, clock, since, shutdowns }
+        Self {
+            index,
+            agents,
+            power_hooks,
+            neighbor_times,
+            observers,
+            board,
+            clock,
+            since,
+            shutdowns,
+        }
     }
 
     fn shutdowns(&self) -> MutexGuard<'_, HashMap<ObjectKey, Shutdown>> {
@@ -82,6 +97,9 @@ impl Sightings for BoxSightings {
         let ids = ids.chain(macs.iter().map(ToString::to_string));
         let silence = ids.filter_map(|id| self.agents.silence_of(&id)).min();
         sightings.extend(silence.map(|age| Sighting { source: Source::Agent, age }));
+        let arp = addresses(&hardware).filter_map(|it| self.neighbor_times.answered(it));
+        let arp = arp.filter(|(mac, _)| macs.contains(mac)).map(|(_, age)| age).min();
+        sightings.extend(arp.map(|age| Sighting { source: Source::Arp, age }));
         let hook = self.power_hooks.state(&hardware.key().to_string());
         sightings.extend(hook.map(|it| Sighting { source: Source::Hook, age: it.age }));
         let is_armed = hook.and_then(|it| it.is_armed);
@@ -111,6 +129,12 @@ impl Sightings for BoxSightings {
         }
     }
 
+    fn watch(&self, key: &ObjectKey) {
+        if let Some(hardware) = self.index.by_machine(key) {
+            addresses(&hardware).for_each(|address| self.neighbor_times.watch(address));
+        }
+    }
+
     fn power_off<'a>(&'a self, key: &'a ObjectKey) -> Confirming<'a> {
         Box::pin(async move {
             let hardware = self.index.by_machine(key);
@@ -120,4 +144,12 @@ impl Sightings for BoxSightings {
             confirmed.map_err(|error| stdx::chain(&error))
         })
     }
+}
+
+/// Returns the reserved IPv4 addresses of a machine.
+fn addresses(hardware: &Hardware) -> impl Iterator<Item = Ipv4Addr> {
+    hardware.spec.addresses().filter_map(|address| match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    })
 }

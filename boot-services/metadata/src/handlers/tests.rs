@@ -127,7 +127,7 @@ async fn the_tree_answers_with_and_without_a_slash() {
 }
 
 #[tokio::test]
-async fn tokens_are_given_and_honoured_and_not_needed() {
+async fn tokens_are_given_and_accepted_and_not_needed() {
     let site = site(Config::default());
     let put = |life: &str| {
         let header = "X-aws-ec2-metadata-token-ttl-seconds";

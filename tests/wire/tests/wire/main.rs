@@ -5,4 +5,5 @@
 
 mod chrony;
 mod endpoints;
+mod neighbors;
 mod net;

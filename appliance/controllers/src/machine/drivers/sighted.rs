@@ -95,6 +95,7 @@ impl Driver for SightedDriver {
     }
 
     fn power(&self) -> Pending<'_, Power> {
+        self.sightings.watch(&self.machine);
         Box::pin(ready(Ok(self.conclusion().power)))
     }
 

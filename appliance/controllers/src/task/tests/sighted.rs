@@ -142,6 +142,10 @@ impl Sightings for RigSightings {
         }
     }
 
+    fn watch(&self, key: &ObjectKey) {
+        assert_eq!(*key, ObjectKey::new("default", "m"));
+    }
+
     fn power_off<'a>(&'a self, _key: &'a ObjectKey) -> Confirming<'a> {
         self.0.offs.fetch_add(1, Ordering::SeqCst);
         Box::pin(ready(self.0.hook.map_err(str::to_owned)))
