@@ -1,5 +1,5 @@
-//! `make bench-bmc`: the power state by IPMI beside `ipmitool` and by Redfish beside `sushy`, and the
-//! cost of 1,000 BMCs. Compare ratios only: the machine may be busy, and its load is printed.
+//! `make bench-bmc`: the power state by IPMI beside `ipmitool` and by Redfish beside `sushy`, and
+//! the cost of 1,000 BMCs. Compare ratios only: the machine may be busy, and its load is printed.
 
 mod rack;
 mod redfish;
