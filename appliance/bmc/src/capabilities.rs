@@ -35,31 +35,27 @@ pub enum Feature {
 }
 
 impl Feature {
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::HttpBoot => ["httpBoot", "UEFI HTTP boot"],
+            Self::VirtualMedia => ["virtualMedia", "virtual media"],
+            Self::Identify => ["identify", "an identification LED"],
+            Self::Sensors => ["sensors", "sensors"],
+            Self::Events => ["events", "an event log"],
+            Self::Inventory => ["inventory", "an inventory"],
+            Self::Console => ["console", "a serial console"],
+        }
+    }
+
     /// Returns the name of the feature, as in the status of a Machine.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::HttpBoot => "httpBoot",
-            Self::VirtualMedia => "virtualMedia",
-            Self::Identify => "identify",
-            Self::Sensors => "sensors",
-            Self::Events => "events",
-            Self::Inventory => "inventory",
-            Self::Console => "console",
-        }
+        self.words()[0]
     }
 }
 
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HttpBoot => "UEFI HTTP boot",
-            Self::VirtualMedia => "virtual media",
-            Self::Identify => "an identification LED",
-            Self::Sensors => "sensors",
-            Self::Events => "an event log",
-            Self::Inventory => "an inventory",
-            Self::Console => "a serial console",
-        })
+        f.write_str(self.words()[1])
     }
 }
 

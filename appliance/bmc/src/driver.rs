@@ -46,27 +46,25 @@ pub enum PowerAction {
 }
 
 impl PowerAction {
+    fn words(self) -> [&'static str; 2] {
+        match self {
+            Self::On => ["on", "power on"],
+            Self::Off => ["off", "power off"],
+            Self::Soft => ["soft", "soft power off"],
+            Self::Cycle => ["cycle", "power cycle"],
+            Self::Reset => ["reset", "reset"],
+        }
+    }
+
     /// Returns the word for the action in the status of a Machine and in Rufio's provider `rpc`.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Off => "off",
-            Self::Soft => "soft",
-            Self::Cycle => "cycle",
-            Self::Reset => "reset",
-        }
+        self.words()[0]
     }
 }
 
 impl fmt::Display for PowerAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::On => "power on",
-            Self::Off => "power off",
-            Self::Soft => "soft power off",
-            Self::Cycle => "power cycle",
-            Self::Reset => "reset",
-        })
+        f.write_str(self.words()[1])
     }
 }
 

@@ -281,6 +281,15 @@ impl Error {
         }
     }
 
+    /// Returns the error of a power action that the BMC may have executed. On and off may be
+    /// requested again after the state is read.
+    pub(crate) fn of_unconfirmed(self, action: PowerAction, address: &Address) -> Self {
+        match action {
+            PowerAction::On | PowerAction::Off => self,
+            _ => Self::Unanswered { address: address.clone(), action, source: Box::new(self) },
+        }
+    }
+
     /// Returns the error with its causes and its hint, in one line.
     pub fn sentence(&self) -> String {
         let hint = self.hint().map(|hint| format!("; {hint}"));
@@ -333,6 +342,9 @@ impl Hint for Error {
             Self::Unanswered { source, .. } => source.hint(),
             Self::ConsoleDisabled { .. } => {
                 Some("enable serial-over-LAN for this user in the setup of the BMC")
+            }
+            Self::SessionRefused { status, .. } if status.is_transient() => {
+                Some("other clients hold the sessions of the BMC, which end after a minute idle")
             }
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
             Self::NoMac { .. } => Some(

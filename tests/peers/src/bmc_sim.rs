@@ -36,6 +36,34 @@ pub enum Loss {
     StatusReplies,
 }
 
+/// Step in which a BMC without a free session refuses the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FullAt {
+    /// Open Session Response with status 0x01, as `ipmi_sim` and most BMCs.
+    #[default]
+    Open,
+    /// RAKP message 2 with status 0x0B: no session is free at this role.
+    Role,
+    /// RAKP message 4 with status 0x01.
+    Proof,
+    /// Set Session Privilege Level with completion code 0xC0, in a session that was opened.
+    Privilege,
+}
+
+/// Malformed datagrams in an open session. The session setup has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Noise {
+    /// No datagram is malformed.
+    #[default]
+    None,
+    /// Before every answer: each of its beginnings, and copies with one changed bit.
+    Before,
+    /// The datagrams of [`Noise::Before`], without the answer.
+    Instead,
+    /// Every answer ends after this many bytes of its IPMI message, with a valid signature.
+    Cut(usize),
+}
+
 /// Behavior of the simulated BMC.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -50,6 +78,10 @@ pub struct Config {
     pub loss: Loss,
     /// True for a BMC that answers every request with a malformed datagram.
     pub rubbish: bool,
+    /// Step in which the BMC refuses a client while no session is free.
+    pub full_at: FullAt,
+    /// Malformed datagrams in open sessions.
+    pub noise: Noise,
     /// Maximum privilege level of the BMC's user: 2 is User, 3 is Operator, 4 is Administrator.
     pub privilege: u8,
 }
@@ -62,6 +94,8 @@ impl Default for Config {
             ignores_unknown_suites: false,
             loss: Loss::None,
             rubbish: false,
+            full_at: FullAt::default(),
+            noise: Noise::default(),
             privilege: 4,
         }
     }
@@ -144,6 +178,16 @@ impl BmcSim {
         self.machine().sessions()
     }
 
+    /// Sets the number of sessions that other clients hold. The BMC has four sessions.
+    pub fn occupy(&self, sessions: usize) {
+        self.machine().occupied = sessions;
+    }
+
+    /// Changes the malformed datagrams in open sessions.
+    pub fn set_noise(&self, noise: Noise) {
+        self.machine().set_noise(noise);
+    }
+
     /// Restarts the BMC as after a power cut: all sessions end.
     pub fn restart(&self) {
         self.machine().restart();
@@ -163,9 +207,9 @@ impl BmcEngine {
         Self(Machine::new(config))
     }
 
-    /// Returns the answer to a received datagram; `None` for silence.
+    /// Returns the answer to a received datagram, the last one with [`Noise`]; `None` for silence.
     pub fn receive(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
-        self.0.receive(datagram)
+        self.0.receive(datagram).pop()
     }
 }
 
@@ -176,8 +220,9 @@ fn serve(socket: &UdpSocket, machine: &Mutex<Machine>, pauses: &AtomicUsize, sto
             pauses.fetch_add(1, Ordering::Release);
             continue;
         };
-        let answer = machine.lock().unwrap_or_else(PoisonError::into_inner).receive(&buffer[..len]);
-        if let Some(answer) = answer {
+        let answers =
+            machine.lock().unwrap_or_else(PoisonError::into_inner).receive(&buffer[..len]);
+        for answer in answers {
             let _ = socket.send_to(&answer, peer);
         }
     }

@@ -30,10 +30,6 @@ impl Command for ChassisStatus {
     const CODE: u8 = 0x01;
     type Reply = Power;
 
-    fn data(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
     fn reply(&self, data: &[u8]) -> Result<Power, Malformed> {
         let [state, _, _] = Reader::new(data).array("chassis status")?;
         Ok(if state & 1 == 1 { Power::On } else { Power::Off })
@@ -228,10 +224,6 @@ impl Command for GetDeviceId {
     const NET_FN: u8 = APP;
     const CODE: u8 = 0x01;
     type Reply = DeviceId;
-
-    fn data(&self) -> Vec<u8> {
-        Vec::new()
-    }
 
     fn reply(&self, data: &[u8]) -> Result<DeviceId, Malformed> {
         let mut reader = Reader::new(data);

@@ -23,8 +23,10 @@ pub trait Command {
     /// Type of the decoded response.
     type Reply;
 
-    /// Encodes the data of the request.
-    fn data(&self) -> Vec<u8>;
+    /// Encodes the data of the request, which many commands do not have.
+    fn data(&self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Returns true if a second execution has no additional effect.
     fn may_repeat(&self) -> bool {

@@ -53,17 +53,9 @@ impl RedfishDriver {
     async fn change_power(&self, action: PowerAction) -> Result<(), Error> {
         let done = self.service.set_power(request(action)).await;
         done.map_err(|source| {
-            // On and off may be requested again after the state is read.
-            let is_final = matches!(source, redfish::Error::Unconfirmed { .. })
-                && !matches!(action, PowerAction::On | PowerAction::Off);
+            let may_be_done = matches!(source, redfish::Error::Unconfirmed { .. });
             let error = self.error(source);
-            match is_final {
-                true => {
-                    let source = Box::new(error);
-                    Error::Unanswered { address: self.address.clone(), action, source }
-                }
-                false => error,
-            }
+            if may_be_done { error.of_unconfirmed(action, &self.address) } else { error }
         })
     }
 

@@ -1,11 +1,11 @@
-//! The BMC's side of RMCP+: one received datagram, at most one answer.
+//! The BMC's side of RMCP+: one received datagram, at most one answer, and malformed copies of it.
 
 use std::collections::{HashMap, HashSet};
 
 use bmc::CipherSuite;
 use bmc::ipmi::crypto::{SessionKeys, hmac};
 
-use super::{BmcSim, Chassis, Config, Loss, Traffic};
+use super::{BmcSim, Chassis, Config, FullAt, Loss, Noise, Traffic};
 
 const GUID: [u8; 16] = *b"\x4b\x1d\x00\xc0\xff\xee\x4b\x1d\x80\x00\x52\x54\x00\x77\x00\x01";
 const SESSIONS_LIMIT: usize = 4;
@@ -31,6 +31,8 @@ pub(super) struct Machine {
     seen: HashSet<Vec<u8>>,
     pub(super) chassis: Chassis,
     pub(super) traffic: Traffic,
+    /// Sessions of other clients.
+    pub(super) occupied: usize,
 }
 
 impl Machine {
@@ -41,7 +43,18 @@ impl Machine {
             seen: HashSet::new(),
             chassis: Chassis::default(),
             traffic: Traffic::default(),
+            occupied: 0,
         }
+    }
+
+    pub(super) fn set_noise(&mut self, noise: Noise) {
+        self.config.noise = noise;
+    }
+
+    /// Returns true if no session is free for a client that has reached `step`.
+    fn is_full_at(&self, step: FullAt) -> bool {
+        let own = usize::from(step == FullAt::Privilege);
+        self.config.full_at == step && self.sessions() + self.occupied >= SESSIONS_LIMIT + own
     }
 
     pub(super) fn sessions(&self) -> usize {
@@ -52,12 +65,27 @@ impl Machine {
         self.sessions.clear();
     }
 
-    pub(super) fn receive(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+    /// Returns the datagrams that answer a datagram; [`Traffic`] counts the malformed copies of an
+    /// answer as one with it.
+    pub(super) fn receive(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
         self.traffic.received += 1;
         if self.config.rubbish {
             self.traffic.sent += 1;
-            return Some(datagram.iter().map(|byte| byte ^ 0x55).collect());
+            return vec![datagram.iter().map(|byte| byte ^ 0x55).collect()];
         }
+        let Some(answer) = self.answer(datagram) else { return Vec::new() };
+        let is_in_session = answer[5] & 0x3F == 0 && answer[4] == 6;
+        match self.config.noise {
+            Noise::Before | Noise::Instead if is_in_session => {
+                let mut datagrams = malformed(&answer);
+                datagrams.extend(Some(answer).filter(|_| self.config.noise == Noise::Before));
+                datagrams
+            }
+            _ => vec![answer],
+        }
+    }
+
+    fn answer(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let body = datagram.strip_prefix(&RMCP)?;
         let (name, answer) = match *body.first()? {
             0 => (body.to_vec(), self.before_a_session(body.get(10..)?)),
@@ -140,7 +168,7 @@ impl Machine {
             let refusal = [&[tag, 0x11, 0, 0], console_id].concat();
             return (!self.config.ignores_unknown_suites).then_some(refusal);
         };
-        if self.sessions() >= SESSIONS_LIMIT {
+        if self.is_full_at(FullAt::Open) {
             return Some([&[tag, 0x01, 0, 0], console_id].concat());
         }
         let id = u32::from_le_bytes(random()).max(1);
@@ -162,6 +190,7 @@ impl Machine {
     fn rakp1(&mut self, request: &[u8]) -> Option<Vec<u8>> {
         let tag = *request.first()?;
         let id = u32::from_le_bytes(request.get(4..8)?.try_into().ok()?);
+        let is_full = self.is_full_at(FullAt::Role);
         let session = self.sessions.get_mut(&id).filter(|session| session.keys.is_none())?;
         let console_random: [u8; 16] = request.get(8..24)?.try_into().ok()?;
         let role = *request.get(24)?;
@@ -172,6 +201,9 @@ impl Machine {
         }
         if role & 0x0F > self.config.privilege {
             return refuse(0x0A);
+        }
+        if is_full {
+            return refuse(0x0B);
         }
         let user = [&[role, username.len() as u8], username.as_slice()].concat();
         // A repeated message 1 gets a new random number, so the older answer becomes invalid.
@@ -197,6 +229,7 @@ impl Machine {
             self.sessions.remove(&id);
             return None;
         }
+        let is_full = self.is_full_at(FullAt::Proof);
         let session = self.sessions.get_mut(&id)?;
         let (suite, console_id) = (session.suite, session.console_id);
         let refuse = |status| Some([&[tag, status, 0, 0], console_id.as_slice()].concat());
@@ -210,6 +243,10 @@ impl Machine {
         if proof.as_slice() != request.get(8..)? {
             self.sessions.remove(&id);
             return refuse(0x0F);
+        }
+        if is_full {
+            self.sessions.remove(&id);
+            return refuse(0x01);
         }
         let sik = hmac(suite, key, &[console_random, &session.managed_random, &user]);
         let check = hmac(suite, &sik, &[console_random, &id.to_le_bytes(), &GUID]);
@@ -226,6 +263,7 @@ impl Machine {
         let number = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let (id, sequence) = (number(2)?, number(6)?);
         let len = usize::from(u16::from_le_bytes([*body.get(10)?, *body.get(11)?]));
+        let is_full = self.is_full_at(FullAt::Privilege);
         let session = self.sessions.get_mut(&id)?;
         let keys = session.keys.as_ref()?;
         let code_at = body.len().checked_sub(if keys.sign(&[]).len() == 16 { 16 } else { 12 })?;
@@ -243,8 +281,15 @@ impl Machine {
             return None;
         }
         let request = Request::parse(&message)?;
-        let (code, data) = command(&mut self.chassis, session, self.config.privilege, &request);
-        let answer = seal(session, &request.reply(code, &data))?;
+        let (code, data) = match (request.net_fn, request.command) {
+            (6, 0x3B) if is_full => (0xC0, Vec::new()),
+            _ => command(&mut self.chassis, session, self.config.privilege, &request),
+        };
+        let mut reply = request.reply(code, &data);
+        if let Noise::Cut(len) = self.config.noise {
+            reply.truncate(len);
+        }
+        let answer = seal(session, &reply)?;
         if (request.net_fn, request.command, code) == (6, 0x3C, 0) {
             self.sessions.remove(&id);
             self.traffic.closed += 1;
@@ -293,6 +338,18 @@ fn seal(session: &mut Session, message: &[u8]) -> Option<Vec<u8>> {
     let code = keys.sign(&packet);
     packet.extend(code);
     Some(packet)
+}
+
+/// Returns all beginnings of a datagram, and copies with one changed bit.
+fn malformed(answer: &[u8]) -> Vec<Vec<u8>> {
+    let beginnings = (0..answer.len()).map(|len| answer[..len].to_vec());
+    // The bytes before are the RMCP header, which no code protects.
+    let changed = (RMCP.len()..answer.len()).map(|at| {
+        let mut copy = answer.to_vec();
+        copy[at] ^= 1 << (at % 8);
+        copy
+    });
+    beginnings.chain(changed).collect()
 }
 
 /// A received IPMI message.

@@ -2,6 +2,8 @@
 
 pub mod clock;
 mod console;
+mod full;
+mod malformed;
 mod openipmi;
 mod records;
 mod silence;

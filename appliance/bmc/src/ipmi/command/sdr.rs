@@ -36,10 +36,6 @@ impl Command for GetSdrInfo {
     const CODE: u8 = 0x20;
     type Reply = SdrInfo;
 
-    fn data(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
     fn reply(&self, data: &[u8]) -> Result<SdrInfo, Malformed> {
         let mut reader = Reader::new(data);
         reader.byte("SDR version")?;
@@ -60,10 +56,6 @@ impl Command for ReserveSdr {
     const NET_FN: u8 = STORAGE;
     const CODE: u8 = 0x22;
     type Reply = u16;
-
-    fn data(&self) -> Vec<u8> {
-        Vec::new()
-    }
 
     fn reply(&self, data: &[u8]) -> Result<u16, Malformed> {
         Reader::new(data).u16("SDR reservation")

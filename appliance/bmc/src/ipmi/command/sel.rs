@@ -34,10 +34,6 @@ impl Command for GetSelInfo {
     const CODE: u8 = 0x40;
     type Reply = SelInfo;
 
-    fn data(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
     fn reply(&self, data: &[u8]) -> Result<SelInfo, Malformed> {
         let mut reader = Reader::new(data);
         reader.byte("SEL version")?;
@@ -57,10 +53,6 @@ impl Command for ReserveSel {
     const NET_FN: u8 = STORAGE;
     const CODE: u8 = 0x42;
     type Reply = u16;
-
-    fn data(&self) -> Vec<u8> {
-        Vec::new()
-    }
 
     fn reply(&self, data: &[u8]) -> Result<u16, Malformed> {
         Reader::new(data).u16("SEL reservation")

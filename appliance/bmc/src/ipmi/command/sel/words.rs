@@ -145,6 +145,17 @@ const SPECIFIC: &[(u8, States)] = &[
         ],
     ),
     (
+        0x06,
+        &[
+            "Front Panel Lockout violation attempted",
+            "Pre-boot password violation - user password",
+            "Pre-boot password violation - setup password",
+            "Pre-boot password violation - network boot password",
+            "Other pre-boot password violation",
+            "Out-of-band access password violation",
+        ],
+    ),
+    (
         0x07,
         &[
             "IERR",
