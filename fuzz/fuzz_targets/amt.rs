@@ -5,6 +5,7 @@
 use amt::boot::{BootTarget, next, settings};
 use http_digest::Challenge;
 use amt::envelope::{Class, Request};
+use amt::event_log::{PAGE_RECORDS, Page};
 use amt::identity::{Consent, Identity, IdentityParts, Inventory};
 use amt::message::{Answer, Element};
 use amt::power::{PowerReading, PowerRequest, plan};
@@ -71,6 +72,12 @@ fn answer(bytes: &[u8]) {
     let _ = answer.check_relation(7);
     let _ = answer.clone().return_value("RequestPowerStateChange");
     let _ = answer.clone().enumeration();
+    if let Ok((output, _)) = answer.clone().output("GetRecords")
+        && let Ok(page) = Page::read(&output)
+    {
+        assert!(page.records.len() <= PAGE_RECORDS, "more records than a log");
+        page.records.iter().for_each(|record| drop(record.detail()));
+    }
     if let Ok((items, _)) = answer.clone().page() {
         items.iter().for_each(instance);
         let _ = Inventory::read(&items, &items, &items);

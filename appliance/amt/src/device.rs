@@ -1,6 +1,7 @@
 //! Intel AMT of one machine: sends the requests for power, boot device, identity and inventory.
 
 mod console;
+mod events;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

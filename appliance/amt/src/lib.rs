@@ -3,9 +3,8 @@
 //!
 //! Layers, lowest first: [`tls`] pins certificates; [`envelope`] writes requests and [`message`]
 //! reads answers; `line` connects, authenticates, and serializes the requests to one machine;
-//! [`redirection`] opens the serial console;
-//! [`power`], [`boot`] and [`identity`] decide and interpret without I/O; [`Amt`] sends the
-//! requests.
+//! [`redirection`] opens the serial console; [`power`], [`boot`], [`identity`] and [`event_log`]
+//! decide and interpret without I/O; [`Amt`] sends the requests.
 //!
 //! This crate must never take HTTP 200 for success (the `ReturnValue` of a method decides), send a
 //! power request twice, change from TLS to plain HTTP, or print a password.
@@ -16,6 +15,7 @@ pub mod boot;
 mod device;
 pub mod envelope;
 mod error;
+pub mod event_log;
 pub mod identity;
 mod line;
 pub mod message;

@@ -307,8 +307,17 @@ impl Answer {
     /// # Errors
     /// The body is not the output of the method, or has no return value.
     pub fn return_value(self, method: &str) -> Result<u32, Malformed> {
+        self.output(method).map(|(_, value)| value)
+    }
+
+    /// Returns the output of a method, and its `ReturnValue`.
+    ///
+    /// # Errors
+    /// The body is not the output of the method, or has no return value.
+    pub fn output(self, method: &str) -> Result<(Element, u32), Malformed> {
         let output = self.expect(&format!("{method}_OUTPUT"))?;
-        output.number("ReturnValue")?.ok_or(Malformed::Missing("ReturnValue"))
+        let value = output.number("ReturnValue")?.ok_or(Malformed::Missing("ReturnValue"))?;
+        Ok((output, value))
     }
 
     /// Returns the context of an enumeration that begins.

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use amt::event_log::Record;
 use amt::{Amt, BootTarget, HostState, Identity, Line, Login, PowerRequest, Security};
+use jiff::Timestamp;
 use tokio::io::DuplexStream;
 
+use crate::ipmi::command::sel::SensorEvent;
 use crate::{
     Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Feature,
-    HardwareInventory, Pending, Power, PowerAction,
+    HardwareInventory, LogEntry, Pending, Power, PowerAction,
 };
 
 /// Name of the driver for display.
@@ -82,6 +85,13 @@ impl IntelAmt {
         })
     }
 
+    async fn read_events(&self) -> Result<Vec<LogEntry>, Error> {
+        let found = self.device.events(LogEntry::LIMIT).await;
+        let found = found.map_err(|source| self.error(source))?;
+        // AMT does not number its records.
+        Ok(found.iter().zip(1..).map(|(record, number)| entry(record, number)).collect())
+    }
+
     async fn change_power(&self, action: PowerAction) -> Result<(), Error> {
         let request = match action {
             PowerAction::On => PowerRequest::On,
@@ -92,17 +102,9 @@ impl IntelAmt {
         };
         let done = self.device.set_power(request).await;
         done.map_err(|source| {
-            // On and off may be requested again after the state is read.
-            let is_final = matches!(source, amt::Error::Unconfirmed { .. })
-                && !matches!(action, PowerAction::On | PowerAction::Off);
+            let may_be_done = matches!(source, amt::Error::Unconfirmed { .. });
             let error = self.error(source);
-            match is_final {
-                true => {
-                    let source = Box::new(error);
-                    Error::Unanswered { address: self.address.clone(), action, source }
-                }
-                false => error,
-            }
+            if may_be_done { error.of_unconfirmed(action, &self.address) } else { error }
         })
     }
 
@@ -126,6 +128,19 @@ impl IntelAmt {
     }
 }
 
+fn entry(record: &Record, number: u32) -> LogEntry {
+    let Record { sensor_type, sensor, event_type, is_deasserted, offset, .. } = *record;
+    let event = SensorEvent { sensor_type, sensor, event_type, is_deasserted, offset };
+    let alarm = record.severity.alarm().map(|word| format!(", {word}"));
+    let detail = record.detail().map(|words| format!(": {words}"));
+    let time = Some(record.time).filter(|time| *time > 0);
+    LogEntry {
+        id: number.to_string(),
+        time: time.and_then(|time| Timestamp::from_second(time.into()).ok()),
+        message: format!("{event}{}{}", alarm.unwrap_or_default(), detail.unwrap_or_default()),
+    }
+}
+
 impl Driver for IntelAmt {
     fn name(&self) -> &'static str {
         NAME
@@ -135,7 +150,7 @@ impl Driver for IntelAmt {
         Capabilities {
             power: Capabilities::ALL_POWER,
             boot: BootControl::Once,
-            features: vec![Feature::Inventory, Feature::Console],
+            features: vec![Feature::Events, Feature::Inventory, Feature::Console],
         }
     }
 
@@ -161,6 +176,10 @@ impl Driver for IntelAmt {
 
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
         Box::pin(self.next_boot_device())
+    }
+
+    fn events(&self) -> Pending<'_, Vec<LogEntry>> {
+        Box::pin(self.read_events())
     }
 
     fn inventory(&self) -> Pending<'_, HardwareInventory> {

@@ -1,5 +1,6 @@
 //! State of the engine and its machine, and the execution of requests.
 
+mod log;
 mod methods;
 
 use std::collections::HashMap;
@@ -97,6 +98,8 @@ pub struct Firmware {
     pub listens: bool,
     pub serial: Arc<SerialPort>,
     pub boots: Vec<String>,
+    /// Records of the event log, oldest first.
+    pub records: Vec<[u8; 21]>,
     pub executed: Vec<String>,
     /// Every connection since the start.
     pub streams: Vec<TcpStream>,
@@ -122,6 +125,7 @@ impl Firmware {
             listens: true,
             serial,
             boots: Vec::new(),
+            records: Vec::new(),
             executed: Vec::new(),
             streams: Vec::new(),
             source: None,
@@ -205,13 +209,17 @@ impl Firmware {
             }
             method => {
                 let output = format!("{method}_OUTPUT");
-                let value = match self.invoke(request, method) {
-                    Ok(value) => value,
+                let done = match class {
+                    "AMT_MessageLog" => self.read_log(request, method),
+                    _ => self.invoke(request, method).map(|value| (String::new(), value)),
+                };
+                let (values, value) = match done {
+                    Ok(done) => done,
                     Err(executed) => return executed,
                 };
                 let action = format!("{}Response", request.action);
-                let body =
-                    format!("<g:{output}><g:ReturnValue>{value}</g:ReturnValue></g:{output}>");
+                let value = format!("<g:ReturnValue>{value}</g:ReturnValue>");
+                let body = format!("<g:{output}>{values}{value}</g:{output}>");
                 let uri = request.uri.clone();
                 Executed::Done { action, inner: uri.clone(), uri, body }
             }

@@ -91,6 +91,13 @@ impl Instance {
                 vec![Self { keys, fields: firmware.boot_settings().to_vec() }]
             }
             "AMT_BootCapabilities" => vec![capabilities()],
+            "AMT_MessageLog" => {
+                let count = firmware.records.len().to_string();
+                let name = ("Name", "Intel(r) AMT:MessageLog 1");
+                let most = [("MaxNumberOfRecords", "390"), ("MaxRecordSize", "21")];
+                let fields = [("CurrentNumberOfRecords", count.as_str()), most[0], most[1], name];
+                vec![Self::new("Name", &fields)]
+            }
             "CIM_BootConfigSetting" => vec![Self::new(
                 "InstanceID",
                 &[
@@ -182,7 +189,9 @@ fn hardware(class: &str) -> Option<Vec<Instance>> {
         "AMT_EthernetPortSettings" => {
             let id = ("InstanceID", "Intel(r) AMT Ethernet Port Settings 0");
             let (mains, off) = (("LinkPolicy", "1"), ("LinkPolicy", "14"));
-            one("InstanceID", &[id, mains, off, ("MACAddress", "02-00-00-00-00-01")])
+            let (dhcp, link) = (("DHCPEnabled", "true"), ("LinkIsUp", "true"));
+            let mac = [("MACAddress", "02-00-00-00-00-01"), ("SharedMAC", "true")];
+            one("InstanceID", &[dhcp, id, link, mains, off, mac[0], mac[1]])
         }
         "CIM_PhysicalMemory" => [("BANK 0", "00000001"), ("BANK 2", "00000002")].map(module).into(),
         "CIM_Chip" => {

@@ -1,6 +1,6 @@
 //! Simulated management engine with Intel AMT, for cases that no emulator in a registry offers.
-//! The simulator shares no code with our client; Intel's `go-wsman-messages` and Rufio's `iamt`
-//! check independently that the simulator is correct.
+//! The simulator shares no code with our client; six clients that others wrote check independently
+//! that the simulator is correct.
 //!
 //! Never: decides what a client should have sent, or controls a machine other than its [`Chassis`].
 //! Enter at [`AmtSim`].
@@ -66,6 +66,10 @@ pub struct Behavior {
     pub connection_uses: u32,
     /// Items of one page of an enumeration; 0 for no limit.
     pub page_items: usize,
+    /// Records of the event log in one answer; 0 for no limit.
+    pub log_page: usize,
+    /// True for an engine that adds empty records to its event log, as after a clear.
+    pub log_is_padded: bool,
     /// True for a user without the permission for redirection.
     pub redirection_denied: bool,
     /// Status of every answer after the login, with a page in HTML.
@@ -112,7 +116,7 @@ impl AmtSim {
 
     /// Starts an engine with TLS and a new certificate at the address of an earlier one.
     pub fn start_with_tls_at(address: IpAddr, behavior: Behavior) -> Result<Self> {
-        let made = rcgen::generate_simple_self_signed(["amt".to_owned()])?;
+        let made = rcgen::generate_simple_self_signed(["amt".to_owned(), address.to_string()])?;
         let certificate = made.cert.der().clone();
         let fingerprint = Fingerprint::of(&certificate);
         let key = made.signing_key.serialize_der();
@@ -232,6 +236,11 @@ impl AmtSim {
     /// firmware's own order.
     pub fn boots(&self) -> Vec<String> {
         self.firmware().boots.clone()
+    }
+
+    /// Adds a record to the event log.
+    pub fn log(&self, record: [u8; 21]) {
+        self.firmware().records.push(record);
     }
 
     /// Value of a field of AMT_BootSettingData.

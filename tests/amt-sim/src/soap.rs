@@ -68,7 +68,9 @@ fn selectors(set: Node<'_, '_>) -> Vec<(String, String)> {
     items
         .filter_map(|item| {
             let value = item.text().unwrap_or_default().to_owned();
-            Some((item.attribute("Name")?.to_owned(), value))
+            // Some clients give the attribute the prefix of WS-Management.
+            let name = item.attributes().find(|attribute| attribute.name() == "Name")?;
+            Some((name.value().to_owned(), value))
         })
         .collect()
 }

@@ -136,6 +136,17 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// Calls a method with output values, and returns them with the return value.
+    pub async fn query(
+        &mut self,
+        class: Class,
+        method: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<(Element, u32), Error> {
+        let request = Request::invoke(class, method, parameters);
+        self.call(&request, |answer| answer.output(method)).await
+    }
+
     /// Replaces one instance; the answer repeats the instance.
     pub async fn put(
         &mut self,
