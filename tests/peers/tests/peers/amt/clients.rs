@@ -1,5 +1,8 @@
 //! The simulated engine against clients that others wrote, and their view of our driver's changes.
 
+mod python;
+
+use std::path::Path;
 use std::process::Command;
 
 use amt_sim::{AmtSim, Behavior};
@@ -8,12 +11,28 @@ use serde_json::{Value, json};
 
 use super::start;
 
-/// Runs commands of a client, and returns one answer for each.
+/// Runs commands of a client in Go, and returns one answer for each.
 fn run(client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {
-    let scheme = if sim.fingerprint().is_some() { "https" } else { "http" };
     let program = peers::built("amt-clients", &[]).unwrap().remove(0);
+    answers(&mut Command::new(program), client, sim, commands)
+}
+
+/// Runs commands of a client with the interpreter and the script in the folder `name` of the peers.
+fn run_script(
+    name: &str,
+    script: &str,
+    (client, sim): (&str, &AmtSim),
+    commands: &[&str],
+) -> Vec<Value> {
+    let interpreter = peers::built(name, &[]).unwrap().remove(0);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join(script);
+    answers(Command::new(interpreter).arg(script), client, sim, commands)
+}
+
+fn answers(program: &mut Command, client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {
+    let scheme = if sim.fingerprint().is_some() { "https" } else { "http" };
     let address = sim.address().ip().to_string();
-    let output = Command::new(program)
+    let output = program
         .args([client, &address, scheme, AmtSim::USERNAME, AmtSim::PASSWORD])
         .args(commands)
         .output()
@@ -29,12 +48,15 @@ fn value(value: impl Into<Value>) -> Value {
     json!({ "value": value.into() })
 }
 
+/// Engines without and with TLS.
+fn engines() -> [AmtSim; 2] {
+    let plain = AmtSim::start(Behavior::default()).unwrap();
+    [plain, AmtSim::start_with_tls(Behavior::default()).unwrap()]
+}
+
 #[test]
 fn intels_client_controls_the_engine() {
-    for sim in [
-        AmtSim::start(Behavior::default()).unwrap(),
-        AmtSim::start_with_tls(Behavior::default()).unwrap(),
-    ] {
+    for sim in engines() {
         let commands = [
             "state",
             "states",
@@ -73,10 +95,7 @@ fn intels_client_controls_the_engine() {
 
 #[test]
 fn rufios_client_controls_the_engine() {
-    for sim in [
-        AmtSim::start(Behavior::default()).unwrap(),
-        AmtSim::start_with_tls(Behavior::default()).unwrap(),
-    ] {
+    for sim in engines() {
         let commands = ["open", "state", "pxe", "on", "state", "cycle", "off", "state"];
         let null = || value(Value::Null);
         let expected =
