@@ -1,8 +1,9 @@
 //! The simulated engine against clients that others wrote, and their view of our driver's changes.
 
+mod meshcentral;
 mod python;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use amt_sim::{AmtSim, Behavior};
@@ -17,16 +18,9 @@ fn run(client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {
     answers(&mut Command::new(program), client, sim, commands)
 }
 
-/// Runs commands of a client with the interpreter and the script in the folder `name` of the peers.
-fn run_script(
-    name: &str,
-    script: &str,
-    (client, sim): (&str, &AmtSim),
-    commands: &[&str],
-) -> Vec<Value> {
-    let interpreter = peers::built(name, &[]).unwrap().remove(0);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join(script);
-    answers(Command::new(interpreter).arg(script), client, sim, commands)
+/// Path of a script in a folder of the peers.
+fn script(folder: &str, name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name)
 }
 
 fn answers(program: &mut Command, client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {

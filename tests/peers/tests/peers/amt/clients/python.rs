@@ -1,10 +1,12 @@
 //! Clients in Python: `amt` 0.8, with the requests of Ironic's former driver, and napalm-amt 0.2.
 
+use std::process::Command;
+
 use amt_sim::{AmtSim, Behavior};
 use serde_json::{Value, json};
 
 use super::super::start;
-use super::{engines, run_script, value};
+use super::{answers, engines, script, value};
 
 /// Records of the event log as AMT 12 stores them: a failed login, and the start of the firmware
 /// (go-wsman-messages v2.50.1, `responses/amt/messagelog`).
@@ -20,7 +22,9 @@ pub const RECORDS: [[u8; 21]; 2] = [
 ];
 
 fn run(client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {
-    run_script("amt-python", "client.py", (client, sim), commands)
+    let python = peers::built("amt-python", &[]).unwrap().remove(0);
+    let mut program = Command::new(python);
+    answers(program.arg(script("amt-python", "client.py")), client, sim, commands)
 }
 
 #[test]
