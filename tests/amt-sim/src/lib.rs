@@ -1,5 +1,5 @@
 //! Simulated management engine with Intel AMT, for cases that no emulator in a registry offers.
-//! The simulator shares no code with our client; seven clients that others wrote check independently
+//! The simulator shares no code with our client; seven clients that others wrote show independently
 //! that the simulator is correct.
 //!
 //! Never: decides what a client should have sent, or controls a machine other than its [`Chassis`].
