@@ -60,6 +60,8 @@ pub enum Noise {
     Before,
     /// The datagrams of [`Noise::Before`], without the answer.
     Instead,
+    /// [`Noise::Instead`] for the answers to Chassis Control only, which was carried out.
+    InsteadOfPower,
     /// Every answer ends after this many bytes of its IPMI message, with a valid signature.
     Cut(usize),
 }

@@ -31,6 +31,8 @@ pub(super) struct Machine {
     seen: HashSet<Vec<u8>>,
     pub(super) chassis: Chassis,
     pub(super) traffic: Traffic,
+    /// True if the last request of a session was Chassis Control.
+    was_power: bool,
     /// Sessions of other clients.
     pub(super) occupied: usize,
 }
@@ -43,6 +45,7 @@ impl Machine {
             seen: HashSet::new(),
             chassis: Chassis::default(),
             traffic: Traffic::default(),
+            was_power: false,
             occupied: 0,
         }
     }
@@ -81,6 +84,7 @@ impl Machine {
                 datagrams.extend(Some(answer).filter(|_| self.config.noise == Noise::Before));
                 datagrams
             }
+            Noise::InsteadOfPower if is_in_session && self.was_power => malformed(&answer),
             _ => vec![answer],
         }
     }
@@ -116,6 +120,7 @@ impl Machine {
             return None;
         }
         let request = Request::parse(message)?;
+        self.was_power = (request.net_fn, request.command) == (0, 0x02);
         let (code, data) = match (request.net_fn, request.command) {
             // Channel 1, IPMI 2.0 capable, users with names.
             (6, 0x38) => (0, vec![1, 0x80, 0x04, 0x02, 0, 0, 0, 0]),
@@ -281,6 +286,7 @@ impl Machine {
             return None;
         }
         let request = Request::parse(&message)?;
+        self.was_power = (request.net_fn, request.command) == (0, 0x02);
         let (code, data) = match (request.net_fn, request.command) {
             (6, 0x3B) if is_full => (0xC0, Vec::new()),
             _ => command(&mut self.chassis, session, self.config.privilege, &request),
