@@ -71,11 +71,19 @@ impl HomeAssistant {
             },
             error => error,
         })?;
-        let state: State = serde_json::from_slice(&body).map_err(|error| Error::Response {
+        Self::read_power(&body).map_err(|reason| Error::Response {
             server: server(&call.uri),
             what: call.what,
-            reason: error.to_string(),
-        })?;
+            reason,
+        })
+    }
+
+    /// Reads the power state from the response of the server.
+    ///
+    /// # Errors
+    /// The response is not a state of an entity; the error is a sentence.
+    pub fn read_power(response: &[u8]) -> Result<Power, String> {
+        let state: State = serde_json::from_slice(response).map_err(|error| error.to_string())?;
         Ok(match state.state.as_str() {
             "on" => Power::On,
             "off" => Power::Off,

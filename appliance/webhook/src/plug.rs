@@ -105,11 +105,19 @@ impl Plug {
     pub async fn outlet(&self) -> Result<Outlet, Error> {
         let call = self.call(&self.preset.state.request, "state")?;
         let body = self.client.send(&call).await?;
-        self.reader.read(&body).map_err(|reason| Error::Response {
+        self.read(&body).map_err(|reason| Error::Response {
             server: server(&call.uri),
             what: call.what,
             reason,
         })
+    }
+
+    /// Reads the state of the outlet from the response of the plug.
+    ///
+    /// # Errors
+    /// The response has no state; the error is a sentence.
+    pub fn read(&self, response: &[u8]) -> Result<Outlet, String> {
+        self.reader.read(response)
     }
 
     /// Switches the outlet. Success does not confirm the new state: see [`Plug::outlet`].

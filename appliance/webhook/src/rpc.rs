@@ -100,11 +100,21 @@ impl Rpc {
     /// # Errors
     /// The webhook cannot be reached or reports an error, or the result is not a text.
     pub async fn power(&self) -> Result<Power, Error> {
-        match self.send("getPowerState", None).await? {
+        let method = "getPowerState";
+        self.read_power(&self.client.send(&self.call(method, None, Timestamp::now())?).await?)
+    }
+
+    /// Reads the power state from the response of the webhook.
+    ///
+    /// # Errors
+    /// The response is not JSON, has an error, or its result is not a text.
+    pub fn read_power(&self, response: &[u8]) -> Result<Power, Error> {
+        let method = "getPowerState";
+        match self.result(method, response)? {
             Value::String(state) => Ok(state_of(&state)),
             other => Err(Error::Response {
                 server: server(&self.url),
-                what: "getPowerState".to_owned(),
+                what: method.to_owned(),
                 reason: format!("expected a result such as \"on\", found {}", kind(&other)),
             }),
         }
@@ -115,7 +125,7 @@ impl Rpc {
     /// # Errors
     /// The webhook cannot be reached or reports an error.
     pub async fn set_power(&self, state: &str) -> Result<(), Error> {
-        self.send("setPowerState", Some(json!({ "state": state }))).await.map(drop)
+        self.send("setPowerState", json!({ "state": state })).await
     }
 
     /// Sets the boot device: `pxe`, `disk`, `bios`, `cdrom` or `safe`.
@@ -129,21 +139,23 @@ impl Rpc {
         efi: bool,
     ) -> Result<(), Error> {
         let params = json!({ "device": device, "persistent": persistent, "efiBoot": efi });
-        self.send("setBootDevice", Some(params)).await.map(drop)
+        self.send("setBootDevice", params).await
     }
 
-    async fn send(&self, method: &str, params: Option<Value>) -> Result<Value, Error> {
-        let body = self.client.send(&self.call(method, params, Timestamp::now())?).await?;
-        let response = |reason: String| Error::Response {
-            server: server(&self.url),
-            what: method.to_owned(),
-            reason,
-        };
-        if body.is_empty() && method != "getPowerState" {
-            return Ok(Value::Null);
+    async fn send(&self, method: &str, params: Value) -> Result<(), Error> {
+        let body = self.client.send(&self.call(method, Some(params), Timestamp::now())?).await?;
+        match body.is_empty() {
+            true => Ok(()),
+            false => self.result(method, &body).map(drop),
         }
-        let mut answer: Value =
-            serde_json::from_slice(&body).map_err(|error| response(error.to_string()))?;
+    }
+
+    /// Returns the result of a response.
+    fn result(&self, method: &str, response: &[u8]) -> Result<Value, Error> {
+        let mut answer: Value = serde_json::from_slice(response).map_err(|error| {
+            let (server, what) = (server(&self.url), method.to_owned());
+            Error::Response { server, what, reason: error.to_string() }
+        })?;
         let code = &answer["error"]["code"];
         if !code.is_null() && code.as_f64() != Some(0.0) {
             let message = answer["error"]["message"].as_str().unwrap_or_default();
