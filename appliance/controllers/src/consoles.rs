@@ -97,7 +97,7 @@ impl HardwareConsoles {
         Ok(found.into_iter().filter_map(|object| read(object).ok()).collect())
     }
 
-    /// Reads the Machines one by one: a list of all would need ten times the memory for a moment.
+    /// Reads the Machines one by one: a list needs memory for all of them at once, every 30 s.
     async fn consoles(&self) -> Result<Vec<Console>, ObjectError> {
         let mut consoles: Vec<Console> = Vec::new();
         let mut names: HashMap<String, usize> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Simulated management engine with Intel AMT, for cases that no emulator in a registry offers.
-//! The simulator shares no code with our client; seven clients that others wrote show independently
-//! that the simulator is correct.
+//! The simulator shares no code with our client. Clients that others wrote check it: Intel's
+//! `go-wsman-messages`, Rufio's `iamt`, MeshCentral, `amt` and `napalm-amt`, and `amtterm`.
 //!
 //! Never: decides what a client should have sent, or controls a machine other than its [`Chassis`].
 //! Enter at [`AmtSim`].

@@ -1,5 +1,6 @@
 //! Connection of serial-over-LAN: opens the session, then moves characters in both directions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -39,7 +40,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 pub async fn open(
     endpoint: &Endpoint,
     pin: Option<Fingerprint>,
-    owned: std::sync::Arc<()>,
+    owned: Arc<()>,
 ) -> Result<DuplexStream, Error> {
     let opened = timeout(OPEN_LIMIT, Console::open(endpoint, pin)).await;
     let (console, first) = opened.unwrap_or_else(|_| Err(RedirectionError::Timeout.into()))?;

@@ -89,6 +89,7 @@ pub struct Session {
     /// True inside TLS, where a password in the clear is hidden from the network.
     is_private: bool,
     step: Step,
+    /// Start of a message: less than 65,545 bytes, because its length has 16 bits.
     received: Vec<u8>,
 }
 

@@ -66,7 +66,7 @@ impl MachineSightings {
 
     /// Returns true if the power hook in the machine's system polls, so that it can power off.
     pub fn has_hook(&self) -> bool {
-        self.sightings.iter().any(|it| it.source == Source::Hook && it.age <= FRESH)
+        self.sightings.iter().any(|it| it.source == Source::Hook && it.is_fresh())
     }
 
     /// Returns true if the box has received no request for so long that the machine may be taken as
@@ -78,6 +78,6 @@ impl MachineSightings {
 
     /// Returns true if the agent on the machine is connected.
     pub fn has_agent(&self) -> bool {
-        self.sightings.iter().any(|it| it.source == Source::Agent && it.age <= FRESH)
+        self.sightings.iter().any(|it| it.source == Source::Agent && it.is_fresh())
     }
 }
