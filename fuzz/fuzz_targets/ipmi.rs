@@ -5,23 +5,23 @@
 
 use std::time::Duration;
 
-use bmc::ipmi::command::{
-    ChassisControl, ChassisStatus, CloseSession, GetBootFlags, GetCipherSuites, GetDeviceId,
-    SetPrivilege, suite_numbers,
-};
-use bmc::ipmi::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
-use bmc::ipmi::command::sdr::{GetSdr, GetSdrInfo, ReserveSdr, SdrHeader, SensorRecord};
-use bmc::ipmi::command::sel::{GetSelEntry, GetSelInfo, ReserveSel};
-use bmc::ipmi::command::sensor::{GetReadingFactors, GetSensorReading};
-use bmc::ipmi::crypto::{SessionKeys, hmac};
-use bmc::ipmi::handshake::{Handshake, Login, Progress, Seed};
-use bmc::ipmi::message::{Command, request, response};
-use bmc::ipmi::packet::{Packet, PayloadType, plain, sealed};
-use bmc::ipmi::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, open_request};
-use bmc::ipmi::session::Session;
-use bmc::ipmi::session::sol::{INPUT_LIMIT, Sol, Transmission};
-use bmc::{CipherSuite, Credentials, PowerAction};
 use fuzz::Input;
+use ipmi::command::GetDeviceId;
+use ipmi::command::boot::GetBootFlags;
+use ipmi::command::chassis::{ChassisControl, ChassisStatus};
+use ipmi::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
+use ipmi::command::sdr::{GetSdr, GetSdrInfo, ReserveSdr, SdrHeader, SensorRecord};
+use ipmi::command::sel::{GetSelEntry, GetSelInfo, ReserveSel};
+use ipmi::command::sensor::{GetReadingFactors, GetSensorReading};
+use ipmi::command::session::{CloseSession, GetCipherSuites, SetPrivilege, suite_numbers};
+use ipmi::crypto::{SessionKeys, hmac};
+use ipmi::handshake::{Handshake, Login, Progress, Seed};
+use ipmi::message::{Command, request, response};
+use ipmi::packet::{Packet, PayloadType, plain, sealed};
+use ipmi::handshake::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, open_request};
+use ipmi::session::Session;
+use ipmi::session::sol::{INPUT_LIMIT, Sol, Transmission};
+use ipmi::{CipherSuite, Credentials, PowerRequest};
 use libfuzzer_sys::fuzz_target;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
@@ -77,7 +77,7 @@ fn honest(suite: CipherSuite) -> ([Vec<u8>; 3], SessionKeys) {
 /// Parses the data of a reply as the reply to each command.
 fn replies(data: &[u8]) {
     let _ = ChassisStatus.reply(data);
-    let _ = ChassisControl(PowerAction::On).reply(data);
+    let _ = ChassisControl(PowerRequest::On).reply(data);
     let _ = GetDeviceId.reply(data);
     let _ = SetPrivilege(OPERATOR).reply(data);
     let _ = CloseSession { session_id: 1 }.reply(data);

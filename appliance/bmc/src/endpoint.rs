@@ -1,14 +1,14 @@
 //! Connection data of a BMC: address, login and protocol.
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
+use ipmi::CipherSuite;
 use stdx::Secret;
 use webhook::plug::{PlugAddress, Preset};
 use webhook::{RpcOptions, Tls};
 
-use crate::{Error, WakeOnLan};
+use crate::WakeOnLan;
 
 /// Network address of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub struct Address {
 
 impl Address {
     /// UDP port that IANA assigned to RMCP (ASF 2.0 §3.2.1).
-    pub const IPMI_PORT: u16 = 623;
+    pub const IPMI_PORT: u16 = ipmi::Address::PORT;
 
     /// Creates the address of `host` with the default IPMI port 623.
     pub fn ipmi(host: impl Into<String>) -> Self {
@@ -41,6 +41,12 @@ impl fmt::Display for Address {
     }
 }
 
+impl From<&Address> for ipmi::Address {
+    fn from(Address { host, port }: &Address) -> Self {
+        Self { host: host.clone(), port: *port }
+    }
+}
+
 /// User name and password of a BMC account; both empty for a server without a login.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
@@ -48,50 +54,6 @@ pub struct Credentials {
     pub username: String,
     /// Password; at most 20 bytes for IPMI.
     pub password: Secret,
-}
-
-/// Cipher suite of IPMI (IPMI 2.0 table 22-20). Insecure suites are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CipherSuite {
-    /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
-    Three,
-    /// Suite 17: RAKP-HMAC-SHA256, HMAC-SHA256-128, AES-CBC-128.
-    Seventeen,
-}
-
-impl CipherSuite {
-    /// Suites that a driver tries by default, best first.
-    pub const PREFERRED: [Self; 2] = [Self::Seventeen, Self::Three];
-
-    /// Returns the number of the suite in IPMI 2.0 table 22-20.
-    pub fn id(self) -> u8 {
-        match self {
-            Self::Three => 3,
-            Self::Seventeen => 17,
-        }
-    }
-
-    /// Returns the suite with the number `id`; `None` for an insecure or unknown suite.
-    pub fn from_id(id: u8) -> Option<Self> {
-        Self::PREFERRED.into_iter().find(|suite| suite.id() == id)
-    }
-}
-
-impl fmt::Display for CipherSuite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.id())
-    }
-}
-
-impl FromStr for CipherSuite {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        text.parse()
-            .ok()
-            .and_then(Self::from_id)
-            .ok_or_else(|| Error::UnknownSuite { asked: text.chars().take(16).collect() })
-    }
 }
 
 /// Protocol of a BMC, with its options.
@@ -177,15 +139,6 @@ mod tests {
     fn addresses_are_written_so_that_they_can_be_read() {
         assert_eq!(Address::ipmi("10.0.0.7").to_string(), "10.0.0.7:623");
         assert_eq!(Address { host: "fd77::7".into(), port: 6230 }.to_string(), "[fd77::7]:6230");
-    }
-
-    #[test]
-    fn only_good_suites_have_a_name() {
-        assert_eq!("17".parse::<CipherSuite>().unwrap(), CipherSuite::Seventeen);
-        assert_eq!("3".parse::<CipherSuite>().unwrap(), CipherSuite::Three);
-        for weak in ["0", "1", "2", "8", "12", "256", "", "x"] {
-            assert!(weak.parse::<CipherSuite>().is_err(), "{weak}");
-        }
     }
 
     #[test]

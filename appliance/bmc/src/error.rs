@@ -5,62 +5,12 @@ use std::time::Duration;
 
 use stdx::Hint;
 
-use crate::ipmi::{CompletionCode, Malformed, SessionStatus};
 use crate::{Address, BootDevice, Feature, Power, PowerAction};
 
 /// Error of a BMC or of the network path to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The host name of the BMC cannot be resolved to an IP address.
-    #[error("cannot find the IP address of BMC {address}")]
-    Resolve {
-        /// Address of the BMC.
-        address: Address,
-        /// Error of the resolver; `None` if the name has no address.
-        #[source]
-        source: Option<io::Error>,
-    },
-    /// The box cannot send to the address of the BMC.
-    #[error("cannot send to BMC {address}")]
-    Socket {
-        /// Address of the BMC.
-        address: Address,
-        /// Error of the operating system.
-        #[source]
-        source: io::Error,
-    },
-    /// The BMC never responded: no power, no cable, a firewall, or a wrong address.
-    #[error(
-        "BMC {address} did not respond to {step} within {:.1} s: is it powered, connected and is \
-         IPMI over LAN enabled?", after.as_secs_f32()
-    )]
-    NoAnswer {
-        /// Address of the BMC.
-        address: Address,
-        /// Request without a response.
-        step: &'static str,
-        /// Time limit of the request.
-        after: Duration,
-    },
-    /// The BMC responded before, but not to this request.
-    #[error("BMC {address} stopped responding at {step}, waited {:.1} s", after.as_secs_f32())]
-    Timeout {
-        /// Address of the BMC.
-        address: Address,
-        /// Request without a response.
-        step: &'static str,
-        /// Time limit of the request.
-        after: Duration,
-    },
-    /// The BMC rejected the login: unknown user, missing permission, or wrong password.
-    #[error("BMC {address} rejected the user name or password of user {username:?}")]
-    WrongPassword {
-        /// Address of the BMC.
-        address: Address,
-        /// User name that was rejected.
-        username: String,
-    },
     /// The BMC rejected the same login before, so the box did not send the login again.
     #[error(
         "{answer}; the box does not repeat this login before {next}, because the BMC may lock the \
@@ -83,71 +33,6 @@ pub enum Error {
         answer: String,
         /// Number of failed requests in a row.
         failures: u32,
-    },
-    /// The user is valid, but lacks the operator privilege, which power commands need.
-    #[error("BMC {address} does not give user {username:?} operator privilege: {status}")]
-    Privilege {
-        /// Address of the BMC.
-        address: Address,
-        /// User name that was rejected.
-        username: String,
-        /// Status that the BMC returned.
-        status: String,
-    },
-    /// The BMC accepts none of the allowed cipher suites; a weaker suite is never tried.
-    #[error("BMC {address} supports none of the allowed cipher suites ({allowed}): {reason}")]
-    SuiteRefused {
-        /// Address of the BMC.
-        address: Address,
-        /// Allowed suites, by number.
-        allowed: String,
-        /// Status that the BMC returned, or the suites that the BMC offers.
-        reason: String,
-    },
-    /// The BMC refused the session, but not because of cipher suite, user or password.
-    #[error("BMC {address} refused {step}: {status}")]
-    SessionRefused {
-        /// Address of the BMC.
-        address: Address,
-        /// Request that was refused.
-        step: &'static str,
-        /// Status that the BMC returned.
-        status: SessionStatus,
-    },
-    /// The BMC received a command and refused it.
-    #[error("BMC {address} refused {command}: {code}")]
-    CommandRefused {
-        /// Address of the BMC.
-        address: Address,
-        /// Name of the command in the IPMI standard.
-        command: &'static str,
-        /// Completion code that the BMC returned.
-        code: CompletionCode,
-    },
-    /// All datagrams from the BMC were invalid: too short, forged, or of another protocol.
-    #[error("BMC {address} sent an invalid response to {step}")]
-    Hostile {
-        /// Address of the BMC.
-        address: Address,
-        /// Request to which the BMC sent the invalid response.
-        step: &'static str,
-        /// Reason why the last datagram is invalid.
-        #[source]
-        source: Malformed,
-    },
-    /// User name or password exceeds a limit of the protocol.
-    #[error("cannot log in to BMC {address}: {reason}")]
-    Credentials {
-        /// Address of the BMC.
-        address: Address,
-        /// Exceeded limit, as a sentence.
-        reason: &'static str,
-    },
-    /// The driver does not support the requested cipher suite.
-    #[error("cannot use cipher suite {asked:?}: use 17 or 3")]
-    UnknownSuite {
-        /// Requested cipher suite, as text.
-        asked: String,
     },
     /// The protocol of the driver does not have the power action.
     #[error("{driver} does not support {action}")]
@@ -175,18 +60,6 @@ pub enum Error {
         /// Feature that was requested.
         feature: Feature,
     },
-    /// Another client uses the serial console, of which a BMC has one session.
-    #[error("the serial console of BMC {address} is in use by another client")]
-    ConsoleBusy {
-        /// Address of the BMC.
-        address: Address,
-    },
-    /// Serial-over-LAN is switched off in the BMC.
-    #[error("serial-over-LAN is switched off in BMC {address}")]
-    ConsoleDisabled {
-        /// Address of the BMC.
-        address: Address,
-    },
     /// Wake-on-LAN has no hardware address to send to.
     #[error("{address} has no hardware address for Wake-on-LAN")]
     NoMac {
@@ -205,6 +78,9 @@ pub enum Error {
     /// The SecureOn password has another form than the one of NICs. The text is a secret.
     #[error("the SecureOn password is not four or six bytes, such as aa:bb:cc:dd:ee:ff")]
     InvalidSecureOn,
+    /// A BMC with IPMI, or the connection to the BMC, failed.
+    #[error(transparent)]
+    Ipmi(Box<ipmi::Error>),
     /// Intel AMT, or the connection to the management engine, failed.
     #[error("Intel AMT of {address}")]
     Amt {
@@ -273,10 +149,11 @@ impl Error {
     /// Returns true if the BMC refused the user. Repeated logins may lock the account.
     pub fn refuses_login(&self) -> bool {
         match self {
+            Self::Ipmi(error) => error.refuses_login(),
             Self::Amt { source, .. } => source.refuses_login(),
             Self::Redfish { source, .. } => source.refuses_login(),
             Self::Webhook { source, .. } => source.refuses_login(),
-            Self::WrongPassword { .. } | Self::Privilege { .. } | Self::LoginHeld { .. } => true,
+            Self::LoginHeld { .. } => true,
             _ => false,
         }
     }
@@ -297,55 +174,41 @@ impl Error {
     }
 
     /// Returns true if the same call may succeed later: no response, a busy BMC, or a damaged
-    /// response. Wrong passwords and refused suites are permanent, and some BMCs lock the account
+    /// response. Wrong passwords are permanent, and some BMCs lock the account
     /// after repeated logins. A command that the BMC may have executed must not be repeated.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Resolve { .. }
-            | Self::Socket { .. }
-            | Self::NoAnswer { .. }
-            | Self::Timeout { .. }
-            | Self::Hostile { .. }
-            | Self::Paused { .. }
-            | Self::ConsoleBusy { .. }
-            | Self::MagicPacket { .. }
-            | Self::NotConfirmed { .. } => true,
-            Self::SessionRefused { status, .. } => status.is_transient(),
-            Self::CommandRefused { code, .. } => code.is_transient(),
+            Self::Paused { .. } | Self::MagicPacket { .. } | Self::NotConfirmed { .. } => true,
+            Self::Ipmi(error) => error.is_transient(),
             Self::Withheld { may_pass, .. } => *may_pass,
             Self::Amt { source, .. } => source.is_transient(),
             Self::Redfish { source, .. } => source.is_transient(),
             Self::Webhook { source, .. } => source.is_transient(),
-            Self::WrongPassword { .. }
-            | Self::Privilege { .. }
-            | Self::LoginHeld { .. }
-            | Self::SuiteRefused { .. }
-            | Self::Credentials { .. }
+            Self::LoginHeld { .. }
             | Self::NoMac { .. }
             | Self::InvalidSecureOn
-            | Self::UnknownSuite { .. }
             | Self::Unanswered { .. }
             | Self::BootDevice { .. }
-            | Self::ConsoleDisabled { .. }
             | Self::FeatureMissing { .. }
             | Self::Unsupported { .. } => false,
         }
     }
 }
 
+impl From<ipmi::Error> for Error {
+    fn from(error: ipmi::Error) -> Self {
+        Self::Ipmi(Box::new(error))
+    }
+}
+
 impl Hint for Error {
     fn hint(&self) -> Option<&str> {
         match self {
+            Self::Ipmi(error) => error.hint(),
             Self::Amt { source, .. } => source.hint(),
             Self::Redfish { source, .. } => source.hint(),
             Self::Webhook { source, .. } => source.hint(),
             Self::Unanswered { source, .. } => source.hint(),
-            Self::ConsoleDisabled { .. } => {
-                Some("enable serial-over-LAN for this user in the setup of the BMC")
-            }
-            Self::SessionRefused { status, .. } if status.is_transient() => {
-                Some("other clients hold the sessions of the BMC, which end after a minute idle")
-            }
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
             Self::NoMac { .. } => Some(
                 "add connection.providerOptions.wakeOnLAN.macs to the Machine, or name the Machine \

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::ipmi::CompletionCode;
+use ipmi::CompletionCode;
+
 use crate::{
-    Address, BootControl, BootOverride, Capabilities, Driver, Error, Pending, Power, PowerAction,
+    Address, BootControl, BootOverride, Capabilities, Driver, Error, IpmiError, Pending, Power,
+    PowerAction,
 };
 
 /// Maximum number of logged calls. A test that reaches the limit has an endless loop.
@@ -61,29 +63,30 @@ pub enum Mode {
 /// Errors that the fake BMC can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Fails every call with [`Error::NoAnswer`].
+    /// Fails every call with [`IpmiError::NoAnswer`].
     NoAnswer,
-    /// Fails every call with [`Error::Timeout`].
+    /// Fails every call with [`IpmiError::Timeout`].
     Timeout,
-    /// Fails every call with [`Error::WrongPassword`].
+    /// Fails every call with [`IpmiError::WrongPassword`].
     WrongPassword,
-    /// Fails every call with [`Error::CommandRefused`] and this completion code.
+    /// Fails every call with [`IpmiError::CommandRefused`] and this completion code.
     Refused(u8),
 }
 
 impl Failure {
     fn error(self) -> Error {
-        let address = Address::ipmi("fake");
+        let address = (&Address::ipmi("fake")).into();
         let step = "a command";
         let after = Duration::from_secs(1);
-        match self {
-            Self::NoAnswer => Error::NoAnswer { address, step, after },
-            Self::Timeout => Error::Timeout { address, step, after },
-            Self::WrongPassword => Error::WrongPassword { address, username: "fake".into() },
+        let error = match self {
+            Self::NoAnswer => IpmiError::NoAnswer { address, step, after },
+            Self::Timeout => IpmiError::Timeout { address, step, after },
+            Self::WrongPassword => IpmiError::WrongPassword { address, username: "fake".into() },
             Self::Refused(code) => {
-                Error::CommandRefused { address, command: step, code: CompletionCode(code) }
+                IpmiError::CommandRefused { address, command: step, code: CompletionCode(code) }
             }
-        }
+        };
+        error.into()
     }
 }
 

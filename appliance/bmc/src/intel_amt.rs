@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use amt::event_log::Record;
 use amt::{Amt, BootTarget, HostState, Identity, Line, Login, PowerRequest, Security};
+use ipmi::command::sel::SensorEvent;
 use jiff::Timestamp;
 use tokio::io::DuplexStream;
 
-use crate::ipmi::command::sel::SensorEvent;
 use crate::{
     Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Feature,
     HardwareInventory, LogEntry, Pending, Power, PowerAction,

@@ -14,23 +14,23 @@ mod error;
 pub mod fake;
 mod hardware;
 mod intel_amt;
-pub mod ipmi;
+mod ipmi_lan;
 pub mod registry;
 mod services;
 mod wake_on_lan;
 
+pub use ::ipmi::{CipherSuite, Error as IpmiError};
 pub use ::redfish::{Security as RedfishSecurity, Trust};
 pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};
 pub use amt::{Fingerprint, Security};
 pub use capabilities::{BootControl, Capabilities, Feature};
 pub use driver::{BootDevice, BootOverride, Confirmation, Driver, Pending, Power, PowerAction};
-pub use endpoint::{
-    Address, CipherSuite, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions,
-};
+pub use endpoint::{Address, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions};
 pub use ensure::{Step, decide, ensure};
 pub use error::Error;
 pub use hardware::{HardwareInventory, LogEntry, Sensor, SensorState};
 pub use intel_amt::IntelAmt;
+pub use ipmi_lan::IpmiLan;
 pub use services::check;
 pub use wake_on_lan::{SecureOn, WakeOnLan, magic_packet};

@@ -7,11 +7,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use amt::Security;
 
-use crate::ipmi::Ipmi;
-use crate::ipmi::line::Line;
 use crate::services::{RedfishDriver, WebhookDriver, WebhookLine};
 use crate::wake_on_lan::WakeOnLanDriver;
-use crate::{Driver, Endpoint, IntelAmt, Protocol};
+use crate::{Driver, Endpoint, IntelAmt, IpmiLan, Protocol};
 
 /// Maximum number of stored lines of one protocol. Above this number, unused lines are dropped,
 /// together with their last working cipher suite or their certificate of first use.
@@ -20,7 +18,7 @@ const LINES_LIMIT: usize = 4096;
 /// Lines of one protocol, by host name or address and port.
 type Lines<L> = HashMap<(String, u16), Arc<L>>;
 
-static IPMI_LINES: LazyLock<Mutex<Lines<Line>>> = LazyLock::new(Mutex::default);
+static IPMI_LINES: LazyLock<Mutex<Lines<ipmi::Line>>> = LazyLock::new(Mutex::default);
 static WEBHOOK_LINES: LazyLock<Mutex<Lines<WebhookLine>>> = LazyLock::new(Mutex::default);
 static REDFISH_LINES: LazyLock<Mutex<Lines<redfish::Line>>> = LazyLock::new(Mutex::default);
 static AMT_LINES: LazyLock<Mutex<Lines<amt::Line>>> = LazyLock::new(Mutex::default);
@@ -42,8 +40,8 @@ pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
 }
 
 /// Returns the IPMI driver for the BMC, for requests that [`Driver`] does not have.
-pub fn ipmi(endpoint: Endpoint) -> Ipmi {
-    Ipmi::new(line(&IPMI_LINES, &endpoint), endpoint)
+pub fn ipmi(endpoint: Endpoint) -> IpmiLan {
+    IpmiLan::new(line(&IPMI_LINES, &endpoint), endpoint)
 }
 
 /// Returns the Intel AMT driver for the machine, for requests that [`Driver`] does not have.

@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 62] = [
+const PLACES: [Place; 63] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -49,9 +49,10 @@ const PLACES: [Place; 62] = [
     place("http-digest", 1, &["stdx"]),
     place("tls-pin", 1, &["stdx"]),
     place("amt", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
+    place("ipmi", 2, &["resolver", "stdx"]),
     place("redfish", 2, &["resolver", "stdx", "tls-pin"]),
     place("webhook", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
-    place("bmc", 2, &["amt", "redfish", "resolver", "stdx", "webhook"]),
+    place("bmc", 2, &["amt", "ipmi", "redfish", "stdx", "webhook"]),
     place("bmc-discovery", 2, &["stdx"]),
     place("neighbor-times", 2, &["stdx"]),
     place("serial-console", 2, &["durable-file", "stdx"]),

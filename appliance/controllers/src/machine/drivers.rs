@@ -11,7 +11,7 @@ use std::sync::Arc;
 use api::bmc::{Connection, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
-use bmc::{Address, Credentials, Driver, Endpoint, Fingerprint, Protocol, Security};
+use bmc::{Address, CipherSuite, Credentials, Driver, Endpoint, Fingerprint, Protocol, Security};
 
 use objects::{Objects, fetch};
 
@@ -157,7 +157,7 @@ fn ipmi(connection: &Connection) -> Result<(Address, Protocol), String> {
     let port = first_port([options.port, connection.port], Address::IPMI_PORT);
     let cipher_suite = match options.cipher_suite.as_str() {
         "" => None,
-        text => Some(text.parse().map_err(|error: bmc::Error| stdx::chain(&error))?),
+        text => Some(text.parse::<CipherSuite>().map_err(|error| stdx::chain(&error))?),
     };
     Ok((Address { host: connection.host.clone(), port }, Protocol::Ipmi { cipher_suite }))
 }

@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn the_last_message_has_the_error_of_the_bmc_and_the_whole_time() {
         let age = Duration::from_secs(614);
-        let silence = || bmc::Error::NoAnswer {
-            address: bmc::Address::ipmi("10.77.0.101"),
-            step: "Open Session",
-            after: Duration::from_millis(3500),
+        let silence = || {
+            let address = (&bmc::Address::ipmi("10.77.0.101")).into();
+            let after = Duration::from_millis(3500);
+            bmc::Error::from(bmc::IpmiError::NoAnswer { address, step: "Open Session", after })
         };
         let unconfirmed = |last| {
             let (want, after) = (Power::Off, Duration::from_secs(60));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bmc::CipherSuite;
-use bmc::ipmi::crypto::{SessionKeys, hmac};
+use ipmi::crypto::{SessionKeys, hmac};
 
 use super::{BmcSim, Chassis, Config, FullAt, Loss, Noise, Traffic};
 

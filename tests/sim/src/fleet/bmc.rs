@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bmc::{
-    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Pending,
-    Power, PowerAction,
+    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error,
+    IpmiError, Pending, Power, PowerAction,
 };
 use controllers::Drivers;
 
@@ -57,8 +57,10 @@ impl Controller {
         is_step: bool,
         ask: impl FnOnce(&World, &Arc<Nuc>) -> T,
     ) -> Result<T, Error> {
-        let silent =
-            || Error::Timeout { address: self.address.clone(), step: "a command", after: SILENT };
+        let silent = || {
+            let address = (&self.address).into();
+            Error::from(IpmiError::Timeout { address, step: "a command", after: SILENT })
+        };
         let (Some(world), Some(nuc)) = (self.world.upgrade(), &self.nuc) else {
             return Err(silent());
         };

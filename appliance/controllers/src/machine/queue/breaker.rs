@@ -49,14 +49,8 @@ impl Outcome {
     /// Classifies the result of a driver.
     pub fn of<T>(result: &Result<T, Error>) -> Self {
         match result {
-            Err(
-                Error::Resolve { .. }
-                | Error::Socket { .. }
-                | Error::NoAnswer { .. }
-                | Error::Timeout { .. }
-                | Error::Hostile { .. }
-                | Error::Unanswered { .. },
-            ) => Self::NoResponse,
+            Err(Error::Unanswered { .. }) => Self::NoResponse,
+            Err(Error::Ipmi(error)) if error.lacks_response() => Self::NoResponse,
             Err(error @ (Error::Amt { .. } | Error::Webhook { .. })) if error.is_transient() => {
                 Self::NoResponse
             }
@@ -97,7 +91,7 @@ impl Breaker {
 mod tests {
     use std::time::Duration;
 
-    use bmc::{Address, CipherSuite, Error};
+    use bmc::{Address, CipherSuite, IpmiError};
     use tokio::time::Instant;
 
     use super::{Breaker, FAILURES_MAX, OPEN_FIRST, OPEN_MAX, Outcome};
@@ -127,11 +121,11 @@ mod tests {
 
     #[test]
     fn a_refusal_is_a_response() {
-        let address = || Address::ipmi("bmc");
-        let silence = Error::Timeout { address: address(), step: "a", after: OPEN_FIRST };
-        assert_eq!(Outcome::of::<()>(&Err(silence)), Outcome::NoResponse);
-        let refusal = Error::WrongPassword { address: address(), username: "admin".into() };
-        assert_eq!(Outcome::of::<()>(&Err(refusal)), Outcome::Response);
+        let address = || (&Address::ipmi("bmc")).into();
+        let silence = IpmiError::Timeout { address: address(), step: "a", after: OPEN_FIRST };
+        assert_eq!(Outcome::of::<()>(&Err(silence.into())), Outcome::NoResponse);
+        let refusal = IpmiError::WrongPassword { address: address(), username: "admin".into() };
+        assert_eq!(Outcome::of::<()>(&Err(refusal.into())), Outcome::Response);
         assert_eq!(Outcome::of(&Ok(CipherSuite::Three)), Outcome::Response);
     }
 }

@@ -78,7 +78,7 @@ impl Refusals {
 mod tests {
     use std::time::Duration;
 
-    use bmc::{Address, Credentials, Endpoint, Error, Protocol};
+    use bmc::{Address, Credentials, Endpoint, Error, IpmiError, Protocol};
     use jiff::{SignedDuration, Timestamp};
     use stdx::{Clock as _, TestClock};
 
@@ -93,7 +93,8 @@ mod tests {
     }
 
     fn refusal() -> Error {
-        Error::WrongPassword { address: Address::ipmi("bmc"), username: "admin".into() }
+        let address = (&Address::ipmi("bmc")).into();
+        IpmiError::WrongPassword { address, username: "admin".into() }.into()
     }
 
     #[test]

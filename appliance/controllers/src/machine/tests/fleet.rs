@@ -8,8 +8,8 @@ use api::bmc::{MACHINE, TASK};
 use api::core::SECRET;
 use api::meta::ObjectKey;
 use bmc::{
-    Address, BootControl, BootOverride, Capabilities, Driver, Endpoint, Error, Pending, Power,
-    PowerAction,
+    Address, BootControl, BootOverride, Capabilities, Driver, Endpoint, Error, IpmiError, Pending,
+    Power, PowerAction,
 };
 use jiff::Timestamp;
 use objects::fake::Memory;
@@ -54,8 +54,8 @@ impl Bmc {
     async fn respond<T>(&self, answer: T) -> Result<T, Error> {
         if self.is_hung {
             tokio::time::sleep(SILENCE).await;
-            let address = self.address.clone();
-            return Err(Error::NoAnswer { address, step: "a command", after: SILENCE });
+            let address = (&self.address).into();
+            return Err(IpmiError::NoAnswer { address, step: "a command", after: SILENCE }.into());
         }
         tokio::time::sleep(RESPONSE).await;
         Ok(answer)

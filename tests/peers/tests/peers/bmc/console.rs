@@ -2,12 +2,14 @@
 
 use std::io::Write as _;
 
-use bmc::{CipherSuite, Driver, Error, registry};
+use bmc::{CipherSuite, Driver, IpmiError, registry};
 use peers::{IpmiSim, Ipmitool};
 use stdx::testing::PATIENCE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt as _, DuplexStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
+
+use super::cause;
 
 /// A BMC and the machine's end of its serial port.
 async fn start() -> (IpmiSim, TcpStream, Box<dyn Driver>) {
@@ -67,7 +69,10 @@ async fn one_session_at_a_time_and_the_next_one_after_its_end() {
     let (_sim, mut machine, driver) = start().await;
     let console = driver.console().await.unwrap();
     let second = driver.console().await.unwrap_err();
-    assert!(matches!(second, Error::ConsoleBusy { .. }) && second.is_transient(), "{second}");
+    assert!(
+        matches!(cause(&second), IpmiError::ConsoleBusy { .. }) && second.is_transient(),
+        "{second}"
+    );
     drop(console);
     let mut next = timeout(PATIENCE, open(driver.as_ref())).await.unwrap();
     machine.write_all(b"again$").await.unwrap();
@@ -84,7 +89,7 @@ async fn ipmitool_and_the_driver_exclude_each_other_and_the_next_one_follows() {
     keys.write_all(b"hello$").unwrap();
     assert_eq!(read_to(&mut machine, "hello$").await, "hello$");
     let busy = driver.console().await.unwrap_err();
-    assert!(matches!(busy, Error::ConsoleBusy { .. }), "{busy}");
+    assert!(matches!(cause(&busy), IpmiError::ConsoleBusy { .. }), "{busy}");
     keys.write_all(b"\r~.").unwrap();
     let mut console = timeout(PATIENCE, open(driver.as_ref())).await.unwrap();
     tokio::task::spawn_blocking(move || person.wait().unwrap()).await.unwrap();
@@ -103,7 +108,9 @@ async fn open(driver: &dyn Driver) -> DuplexStream {
     loop {
         match driver.console().await {
             Ok(console) => break console,
-            Err(error) => assert!(matches!(error, Error::ConsoleBusy { .. }), "{error}"),
+            Err(error) => {
+                assert!(matches!(cause(&error), IpmiError::ConsoleBusy { .. }), "{error}")
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Our client against a BMC whose sessions are all held by other clients.
 
-use bmc::{Error, Power, PowerAction, registry};
+use bmc::{IpmiError, Power, PowerAction, registry};
 use peers::bmc_sim::{BmcSim, Config, FullAt};
 
-use super::clock;
+use super::{cause, clock};
 
 /// Sessions of the simulated BMC.
 const ALL: usize = 4;
@@ -26,7 +26,7 @@ async fn a_bmc_without_a_free_session_is_asked_once_and_later_again() {
         let error = clock::paced(&sim, driver.power()).await.unwrap_err();
         let said = error.sentence();
         assert!(said.contains(words), "{full_at:?}: {said}");
-        let is_session = matches!(error, Error::SessionRefused { .. });
+        let is_session = matches!(cause(&error), IpmiError::SessionRefused { .. });
         assert_eq!(said.contains("other clients hold"), is_session, "{full_at:?}: {said}");
         assert!(error.is_transient() && !error.refuses_login(), "{full_at:?}: {said}");
         // The session in which the privilege was refused is closed, without waiting.
@@ -48,7 +48,7 @@ async fn a_console_without_a_free_session_disturbs_no_command() {
     sim.occupy(ALL - 1);
     driver.power().await.unwrap();
     let error = driver.console().await.unwrap_err();
-    assert!(matches!(error, Error::SessionRefused { .. }), "{error}");
+    assert!(matches!(cause(&error), IpmiError::SessionRefused { .. }), "{error}");
     assert!(error.is_transient(), "{error}");
     driver.set_power(PowerAction::On).await.unwrap();
     assert!(sim.chassis().on);

@@ -1,9 +1,9 @@
 //! Our client against malformed datagrams in the middle of a session.
 
-use bmc::{BootDevice, Error, Power, PowerAction, registry};
+use bmc::{BootDevice, Error, IpmiError, Power, PowerAction, registry};
 use peers::bmc_sim::{BmcSim, Config, Noise};
 
-use super::{boot, clock};
+use super::{boot, cause, clock};
 
 /// Damaged, cut and forged copies of an answer arrive before the answer.
 #[tokio::test(start_paused = true)]
@@ -33,11 +33,11 @@ async fn malformed_answers_in_a_session_end_it_and_repeat_no_power_command() {
             driver.set_power(PowerAction::On).await.unwrap();
             sim.set_noise(noise);
             let error = driver.power().await.unwrap_err();
-            assert!(matches!(error, Error::Hostile { .. }), "{noise:?}: {error}");
+            assert!(matches!(cause(&error), IpmiError::Hostile { .. }), "{noise:?}: {error}");
             assert!(error.is_transient(), "{noise:?}: {error}");
             // The first request of the action reads the state. It fails, so nothing is executed.
             let error = driver.set_power(PowerAction::Cycle).await.unwrap_err();
-            assert!(matches!(error, Error::Hostile { .. }), "{noise:?}: {error}");
+            assert!(matches!(cause(&error), IpmiError::Hostile { .. }), "{noise:?}: {error}");
             sim.set_noise(Noise::None);
             assert_eq!(driver.power().await.unwrap(), Power::On, "{noise:?}");
             driver.set_power(PowerAction::Cycle).await.unwrap();
@@ -54,7 +54,7 @@ async fn a_power_command_with_a_malformed_answer_may_have_been_done() {
     let driver = registry::open(sim.endpoint(None));
     let done = clock::paced(&sim, driver.set_power(PowerAction::On)).await;
     let error = done.unwrap_err();
-    assert!(matches!(error, Error::Hostile { .. }) && error.is_transient(), "{error}");
+    assert!(matches!(cause(&error), IpmiError::Hostile { .. }) && error.is_transient(), "{error}");
     assert_eq!(clock::paced(&sim, driver.power()).await.unwrap(), Power::On);
     let opened = sim.traffic().opened;
     let error = clock::paced(&sim, driver.set_power(PowerAction::Cycle)).await.unwrap_err();

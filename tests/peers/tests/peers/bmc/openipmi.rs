@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use bmc::{BootDevice, CipherSuite, Driver, Error, Power, PowerAction, ensure, registry};
+use bmc::{BootDevice, CipherSuite, Driver, IpmiError, Power, PowerAction, ensure, registry};
+use ipmi::BootTarget;
 use peers::{IpmiSim, Ipmitool, poll};
 use stdx::testing::PATIENCE;
 use tokio::time::{Instant, sleep};
 
-use super::{boot, clock};
+use super::{boot, cause, clock};
 
 const THREE: Option<CipherSuite> = Some(CipherSuite::Three);
 
@@ -82,25 +83,25 @@ async fn the_boot_device_is_what_ipmitool_sees() {
     let ours = registry::ipmi(sim.endpoint(THREE));
     let theirs = Ipmitool::new(&sim.endpoint(THREE), CipherSuite::Three).unwrap();
     let rows = [
-        (BootDevice::Pxe, "pxe", "0004000000", "pxe"),
-        (BootDevice::Disk, "disk", "0008000000", "default"),
-        (BootDevice::Cdrom, "cdrom", "0014000000", "cdrom"),
-        (BootDevice::Bios, "bios", "0018000000", "bios"),
-        (BootDevice::Pxe, "pxe", "0004000000", "pxe"),
+        (BootDevice::Pxe, BootTarget::Pxe, "pxe", "0004000000", "pxe"),
+        (BootDevice::Disk, BootTarget::Disk, "disk", "0008000000", "default"),
+        (BootDevice::Cdrom, BootTarget::Cdrom, "cdrom", "0014000000", "cdrom"),
+        (BootDevice::Bios, BootTarget::Setup, "bios", "0018000000", "bios"),
+        (BootDevice::Pxe, BootTarget::Pxe, "pxe", "0004000000", "pxe"),
     ];
-    for (device, name, bytes, told) in rows {
+    for (device, target, name, bytes, told) in rows {
         let told = Some(format!("boot {told}"));
         theirs.run("chassis bootdev none").unwrap();
         ours.set_boot_device(boot(device, false, true)).await.unwrap();
         assert_eq!(sim.told().last().cloned(), told);
         assert_eq!(theirs.boot_flags().unwrap(), bytes);
-        assert_eq!(ours.boot_flags().await.unwrap().device, Some(device));
+        assert_eq!(ours.device().boot_flags().await.unwrap().target, Some(target));
 
         theirs.run("chassis bootdev none").unwrap();
-        assert_eq!(ours.boot_flags().await.unwrap().device, None);
+        assert_eq!(ours.device().boot_flags().await.unwrap().target, None);
         theirs.run(&format!("chassis bootdev {name}")).unwrap();
         assert_eq!(sim.told().last().cloned(), told);
-        assert_eq!(ours.boot_flags().await.unwrap().device, Some(device));
+        assert_eq!(ours.device().boot_flags().await.unwrap().target, Some(target));
     }
     // This simulator never marks the flags valid, so they are not in force: the driver reports the
     // same.
@@ -113,7 +114,10 @@ async fn a_refusal_carries_the_completion_code() {
     let _stopped = clock::stop();
     let (_sim, ours, theirs) = start();
     let error = ours.set_boot_device(boot(BootDevice::Safe, false, false)).await.unwrap_err();
-    assert!(matches!(error, Error::CommandRefused { code, .. } if code.0 == 0xFF), "{error}");
+    assert!(
+        matches!(cause(&error), IpmiError::CommandRefused { code, .. } if code.0 == 0xFF),
+        "{error}"
+    );
     assert!(error.to_string().ends_with("unspecified error (0xff)"), "{error}");
     assert!(theirs.run("chassis bootdev safe").is_err(), "ipmitool is refused as well");
     assert_eq!(ours.power().await.unwrap(), Power::Off, "and the session goes on");
@@ -123,7 +127,7 @@ async fn a_refusal_carries_the_completion_code() {
 async fn the_device_is_what_ipmitool_sees() {
     let _stopped = clock::stop();
     let (sim, _, theirs) = start();
-    let id = registry::ipmi(sim.endpoint(THREE)).device_id().await.unwrap();
+    let id = registry::ipmi(sim.endpoint(THREE)).device().device_id().await.unwrap();
     let said = theirs.run("mc info").unwrap();
     let value = |name: &str| {
         let line = said.lines().find(|line| line.starts_with(name)).unwrap_or_default();
@@ -145,7 +149,7 @@ async fn wrong_credentials_are_told_as_such() {
         endpoint.credentials.password = password.into();
         let start = Instant::now();
         let error = registry::open(endpoint).power().await.unwrap_err();
-        assert!(matches!(error, Error::WrongPassword { .. }), "{username}: {error}");
+        assert!(matches!(cause(&error), IpmiError::WrongPassword { .. }), "{username}: {error}");
         assert!(!error.is_transient());
         assert!(!error.to_string().contains(password), "{error}");
         assert_eq!(start.elapsed(), Duration::ZERO, "told without any wait");
@@ -176,6 +180,6 @@ async fn a_suite_asked_for_is_never_given_up() {
     let driver = registry::open(sim.endpoint(Some(CipherSuite::Seventeen)));
     let error = driver.power().await.unwrap_err();
     let said = error.to_string();
-    assert!(matches!(error, Error::SuiteRefused { .. }), "{said}");
+    assert!(matches!(cause(&error), IpmiError::SuiteRefused { .. }), "{said}");
     assert!(said.ends_with("(17): invalid authentication algorithm (0x04)"), "{said}");
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bmc::{Address, Credentials, Endpoint, Error, Protocol, registry};
+use bmc::{Address, Credentials, Endpoint, IpmiError, Protocol, registry};
 use peers::bmc_sim::{BmcSim, Config};
 use peers::loopback_address;
 use tokio::time::{Instant, advance};
 
-use super::clock;
+use super::{cause, clock};
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer_and_ends_soon() {
@@ -20,7 +20,7 @@ async fn silence_is_no_answer_and_ends_soon() {
     let ask = async |at: SocketAddr| {
         let start = Instant::now();
         let error = registry::open(endpoint(at)).power().await.unwrap_err();
-        assert!(matches!(error, Error::NoAnswer { .. }), "{error}");
+        assert!(matches!(cause(&error), IpmiError::NoAnswer { .. }), "{error}");
         assert!(error.is_transient());
         // 1.2 s for the list of suites, then 3.5 s for each of two suites.
         let waited = start.elapsed().as_millis();
@@ -65,7 +65,7 @@ async fn rubbish_is_told_apart_from_silence() {
     let sim = BmcSim::start(Config { rubbish: true, ..Config::default() }).unwrap();
     let driver = registry::open(sim.endpoint(None));
     let error = clock::paced(&sim, driver.power()).await.unwrap_err();
-    assert!(matches!(error, Error::Hostile { .. }), "{error}");
+    assert!(matches!(cause(&error), IpmiError::Hostile { .. }), "{error}");
 }
 
 /// An endless flood of malformed datagrams, faster than the client can read, delays the client no
@@ -102,5 +102,5 @@ async fn a_flood_of_rubbish_ends_as_soon_as_silence() {
     };
     stop.store(true, Ordering::Relaxed);
     flood.join().unwrap();
-    assert!(matches!(error, Error::Hostile { .. }), "{error}");
+    assert!(matches!(cause(&error), IpmiError::Hostile { .. }), "{error}");
 }

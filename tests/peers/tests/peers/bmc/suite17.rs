@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use bmc::{BootDevice, CipherSuite, Driver, Error, Power, PowerAction, registry};
+use bmc::{BootDevice, CipherSuite, Driver, IpmiError, Power, PowerAction, registry};
 use peers::Ipmitool;
 use peers::bmc_sim::{BmcSim, Config, Loss};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::advance;
 
-use super::{boot, clock};
+use super::{boot, cause, clock};
 
 const SEVENTEEN: Option<CipherSuite> = Some(CipherSuite::Seventeen);
 
@@ -202,7 +202,7 @@ async fn weak_suites_are_never_used() {
     let _stopped = clock::stop();
     let (sim, driver) = start(config(vec![], vec![0, 1, 2]));
     let error = driver.power().await.unwrap_err();
-    assert!(matches!(error, Error::SuiteRefused { .. }), "{error}");
+    assert!(matches!(cause(&error), IpmiError::SuiteRefused { .. }), "{error}");
     assert!(error.to_string().ends_with("(17, 3): it offers 0, 1, 2"), "{error}");
     let traffic = sim.traffic();
     assert_eq!((traffic.received, traffic.opened), (1, 0), "the list was enough");
@@ -213,7 +213,7 @@ async fn users_without_the_right_are_told_so() {
     let _stopped = clock::stop();
     let (_sim, driver) = start(Config { privilege: 2, ..Config::default() });
     let error = driver.power().await.unwrap_err();
-    assert!(matches!(error, Error::Privilege { .. }), "{error}");
+    assert!(matches!(cause(&error), IpmiError::Privilege { .. }), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,7 +223,7 @@ async fn a_wrong_password_leaves_no_session_behind() {
     let mut endpoint = sim.endpoint(None);
     endpoint.credentials.password = "correct horse".into();
     let error = registry::open(endpoint).power().await.unwrap_err();
-    assert!(matches!(error, Error::WrongPassword { .. }), "{error}");
+    assert!(matches!(cause(&error), IpmiError::WrongPassword { .. }), "{error}");
     assert_eq!(sim.traffic().opened, 0);
     // The same connection works at once with the right password.
     assert_eq!(registry::open(sim.endpoint(None)).power().await.unwrap(), Power::Off);

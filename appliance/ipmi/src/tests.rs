@@ -3,21 +3,20 @@
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use super::command::payload::{ActivateSol, GetSolActivation};
-use super::command::sdr::{GetSdr, GetSdrInfo, SensorRecord};
-use super::command::sel::{GetSelEntry, GetSelInfo};
-use super::command::sensor::{GetReadingFactors, GetSensorReading};
-use super::command::{
-    ChassisControl, ChassisStatus, CloseSession, GetBootFlags, GetCipherSuites, GetDeviceId,
-    SetPrivilege, suite_numbers,
-};
-use super::crypto::SessionKeys;
-use super::message::{Command, request, response};
-use super::packet::{MAX_DATAGRAM, Packet, PayloadType, legacy, plain, sealed};
-use super::rakp::Answer;
-use super::session::sol::Sol;
-use super::{CompletionCode, Malformed, SessionStatus};
-use crate::{CipherSuite, PowerAction};
+use crate::command::GetDeviceId;
+use crate::command::boot::GetBootFlags;
+use crate::command::chassis::{ChassisControl, ChassisStatus, PowerRequest};
+use crate::command::payload::{ActivateSol, GetSolActivation};
+use crate::command::sdr::{GetSdr, GetSdrInfo, SensorRecord};
+use crate::command::sel::{GetSelEntry, GetSelInfo};
+use crate::command::sensor::{GetReadingFactors, GetSensorReading};
+use crate::command::session::{CloseSession, GetCipherSuites, SetPrivilege, suite_numbers};
+use crate::crypto::SessionKeys;
+use crate::handshake::rakp::Answer;
+use crate::message::{Command, request, response};
+use crate::packet::{MAX_DATAGRAM, Packet, PayloadType, legacy, plain, sealed};
+use crate::session::sol::Sol;
+use crate::{CipherSuite, CompletionCode, Malformed, SessionStatus};
 
 #[test]
 fn frames_on_the_wire() {
@@ -90,7 +89,7 @@ proptest! {
         let _ = response(&bytes, expected);
         let _ = SessionKeys::derive(CipherSuite::Three, b"sik").decrypt(&bytes);
         replies(ChassisStatus, &bytes);
-        replies(ChassisControl(PowerAction::On), &bytes);
+        replies(ChassisControl(PowerRequest::On), &bytes);
         replies(GetBootFlags, &bytes);
         replies(GetDeviceId, &bytes);
         replies(SetPrivilege(3), &bytes);

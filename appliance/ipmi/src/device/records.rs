@@ -3,18 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use super::Ipmi;
-use crate::ipmi::command::sdr::{
-    GetSdr, GetSdrInfo, HEADER_LEN, ReserveSdr, SdrHeader, SensorRecord,
-};
-use crate::ipmi::command::sel::{GetSelEntry, GetSelInfo, ReserveSel, SelRecord};
-use crate::ipmi::command::sensor::{
+use crate::command::sdr::{GetSdr, GetSdrInfo, HEADER_LEN, ReserveSdr, SdrHeader, SensorRecord};
+use crate::command::sel::{GetSelEntry, GetSelInfo, ReserveSel, SelRecord};
+use crate::command::sensor::{
     Conversion, GetReadingFactors, GetSensorReading, Linearization, Reading,
 };
-use crate::ipmi::line::{Sensors, Turn};
-use crate::{Error, LogEntry, Sensor, SensorState};
+use crate::line::{Sensors, Turn};
+use crate::{Error, SensorState};
 
 /// Maximum number of records that are read of the SDR repository.
 const SDRS_LIMIT: usize = 512;
@@ -32,8 +28,25 @@ const RESERVATIONS: usize = 8;
 const RESERVATION_CANCELED: u8 = 0xC5;
 const NOT_PRESENT: u8 = 0xCB;
 
+/// Value of one sensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sensor {
+    /// Name that the BMC gives to the sensor.
+    pub name: String,
+    /// Value in `unit`; `None` for a sensor without a value at this time.
+    pub value: Option<f64>,
+    /// Unit: `C`, `V`, `W`, `RPM`, `A`; empty for a discrete sensor.
+    pub unit: &'static str,
+    /// State by the thresholds of the BMC.
+    pub state: SensorState,
+}
+
 impl Ipmi {
-    pub(super) async fn read_sensors(&self) -> Result<Vec<Sensor>, Error> {
+    /// Reads the values and states of all sensors.
+    ///
+    /// # Errors
+    /// The BMC does not respond, refuses the login or a command, or sends invalid data.
+    pub async fn sensors(&self) -> Result<Vec<Sensor>, Error> {
         let records = self.line.turn(&self.endpoint, async |turn| sensor_records(turn).await);
         let mut sensors = Vec::new();
         for record in records.await?.iter() {
@@ -44,13 +57,18 @@ impl Ipmi {
         Ok(sensors)
     }
 
-    pub(super) async fn read_events(&self) -> Result<Vec<LogEntry>, Error> {
+    /// Reads the newest entries of the event log, at most `limit`, oldest first.
+    ///
+    /// # Errors
+    /// The BMC does not respond, refuses the login or a command, or sends invalid data.
+    pub async fn events(&self, limit: usize) -> Result<Vec<SelRecord>, Error> {
         let info = self.line.turn(&self.endpoint, async |turn| turn.call(&GetSelInfo).await);
         let info = info.await?;
         let mut log = LogReader {
             has_reservation: info.has_reservation,
             reservations: 0,
             request: GetSelEntry::first(0),
+            limit,
             entries: VecDeque::new(),
         };
         let mut is_more = info.entries > 0;
@@ -60,7 +78,7 @@ impl Ipmi {
             is_more = self.line.turn(&self.endpoint, turn).await?;
             read += ENTRIES_PER_TURN;
         }
-        Ok(log.entries.into_iter().map(entry).collect())
+        Ok(log.entries.into())
     }
 }
 
@@ -69,7 +87,8 @@ struct LogReader {
     has_reservation: bool,
     reservations: usize,
     request: GetSelEntry,
-    /// Newest entries, at most [`LogEntry::LIMIT`].
+    limit: usize,
+    /// Newest entries, at most `limit`.
     entries: VecDeque<SelRecord>,
 }
 
@@ -94,10 +113,10 @@ impl LogReader {
                 }
                 Err(error) => return Err(error),
             };
-            if self.entries.len() == LogEntry::LIMIT {
+            self.entries.push_back(record);
+            if self.entries.len() > self.limit {
                 self.entries.pop_front();
             }
-            self.entries.push_back(record);
             let Some(next) = next else { return Ok(false) };
             self.request.id = next;
         }
@@ -113,14 +132,6 @@ impl LogReader {
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-}
-
-fn entry(record: SelRecord) -> LogEntry {
-    LogEntry {
-        id: record.id.to_string(),
-        time: record.time.and_then(|time| Timestamp::from_second(time.into()).ok()),
-        message: record.content.to_string(),
     }
 }
 
@@ -189,8 +200,8 @@ async fn read_record(
 }
 
 async fn read_sensor(turn: &mut Turn<'_>, record: &SensorRecord) -> Result<Sensor, Error> {
-    let (name, unit) = (record.name.clone(), record.unit.to_owned());
-    let silent = |state| Sensor { name: name.clone(), value: None, unit: unit.clone(), state };
+    let (name, unit) = (record.name.clone(), record.unit);
+    let silent = |state| Sensor { name: name.clone(), value: None, unit, state };
     if !record.is_local {
         return Ok(silent(SensorState::Unknown));
     }

@@ -7,9 +7,9 @@
 //! trailer: pad ff.. to 4 · pad length · 07 · AuthCode over 06 .. 07
 //! ```
 
-use super::Malformed;
-use super::crypto::SessionKeys;
-use super::wire::Reader;
+use crate::Malformed;
+use crate::crypto::SessionKeys;
+use crate::wire::Reader;
 
 /// Maximum length of a received datagram, in bytes; over four times the longest sent message.
 pub const MAX_DATAGRAM: usize = 1024;

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ipmi::command::ChassisStatus;
-use crate::ipmi::crypto::hmac;
-use crate::ipmi::packet::{PayloadType, sealed};
+use crate::command::chassis::ChassisStatus;
+use crate::crypto::hmac;
+use crate::packet::{PayloadType, sealed};
 
 const GUID: [u8; 16] = [0xA1; 16];
 const MANAGED_ID: u32 = 0x0200_4000;

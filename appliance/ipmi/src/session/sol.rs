@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::ipmi::Malformed;
-use crate::ipmi::wire::Reader;
+use crate::Malformed;
+use crate::wire::Reader;
 
 /// Length of the header of a packet, in bytes.
 const HEADER_LEN: usize = 4;

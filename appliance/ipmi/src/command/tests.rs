@@ -1,26 +1,29 @@
 //! Tests of commands against the tables of the standard, and of cipher suite lists from real BMCs.
 
+use super::boot::*;
+use super::chassis::*;
+use super::session::*;
 use super::*;
 
 #[test]
 fn boot_flags_on_the_wire() {
-    let boot = |device, persistent, efi| {
-        SetBootOption::Flags(BootOverride { device, persistent, efi }).data()
+    let boot = |target, persistent, efi| {
+        SetBootOption::Flags(BootRequest { target, persistent, efi }).data()
     };
-    assert_eq!(boot(BootDevice::Pxe, false, false), [5, 0x80, 0x04, 0, 0, 0]);
-    assert_eq!(boot(BootDevice::Pxe, false, true), [5, 0xA0, 0x04, 0, 0, 0]);
-    assert_eq!(boot(BootDevice::Disk, true, true), [5, 0xE0, 0x08, 0, 0, 0]);
-    assert_eq!(boot(BootDevice::Safe, false, false), [5, 0x80, 0x0C, 0, 0, 0]);
-    assert_eq!(boot(BootDevice::Cdrom, false, false), [5, 0x80, 0x14, 0, 0, 0]);
-    assert_eq!(boot(BootDevice::Bios, true, false), [5, 0xC0, 0x18, 0, 0, 0]);
+    assert_eq!(boot(BootTarget::Pxe, false, false), [5, 0x80, 0x04, 0, 0, 0]);
+    assert_eq!(boot(BootTarget::Pxe, false, true), [5, 0xA0, 0x04, 0, 0, 0]);
+    assert_eq!(boot(BootTarget::Disk, true, true), [5, 0xE0, 0x08, 0, 0, 0]);
+    assert_eq!(boot(BootTarget::SafeMode, false, false), [5, 0x80, 0x0C, 0, 0, 0]);
+    assert_eq!(boot(BootTarget::Cdrom, false, false), [5, 0x80, 0x14, 0, 0, 0]);
+    assert_eq!(boot(BootTarget::Setup, true, false), [5, 0xC0, 0x18, 0, 0, 0]);
 }
 
 #[test]
 fn every_override_reads_back() {
-    use BootDevice::{Bios, Cdrom, Disk, Pxe, Safe};
-    for device in [Pxe, Disk, Bios, Cdrom, Safe] {
+    use BootTarget::{Cdrom, Disk, Pxe, SafeMode, Setup};
+    for target in [Pxe, Disk, Setup, Cdrom, SafeMode] {
         for (persistent, efi) in [(false, false), (false, true), (true, false), (true, true)] {
-            let boot = BootOverride { device, persistent, efi };
+            let boot = BootRequest { target, persistent, efi };
             let set = SetBootOption::Flags(boot).data();
             let read = [&[1, 5], &set[1..]].concat();
             assert_eq!(GetBootFlags.reply(&read).unwrap().in_force(), Some(boot));
@@ -32,7 +35,7 @@ fn every_override_reads_back() {
 fn flags_not_valid_are_not_in_force() {
     let flags = |bytes: &[u8]| GetBootFlags.reply(bytes).unwrap();
     let stale = flags(&[1, 5, 0x00, 0x04, 0, 0, 0]);
-    assert_eq!((stale.device, stale.in_force()), (Some(BootDevice::Pxe), None));
+    assert_eq!((stale.target, stale.in_force()), (Some(BootTarget::Pxe), None));
     assert_eq!(flags(&[1, 0x85, 0x80, 0x04, 0, 0, 0]).in_force(), None);
     assert_eq!(flags(&[1, 5, 0x80, 0x00, 0, 0, 0]).in_force(), None);
     assert!(GetBootFlags.reply(&[1, 4, 0x80, 0x04, 0, 0, 0]).is_err());
@@ -41,15 +44,15 @@ fn flags_not_valid_are_not_in_force() {
 
 #[test]
 fn chassis() {
-    assert_eq!(ChassisStatus.reply(&[0x21, 0, 0]), Ok(Power::On));
-    assert_eq!(ChassisStatus.reply(&[0x20, 0, 0, 0]), Ok(Power::Off));
+    assert_eq!(ChassisStatus.reply(&[0x21, 0, 0]), Ok(true));
+    assert_eq!(ChassisStatus.reply(&[0x20, 0, 0, 0]), Ok(false));
     assert!(ChassisStatus.reply(&[0x21, 0]).is_err());
     let codes = [
-        (PowerAction::Off, 0),
-        (PowerAction::On, 1),
-        (PowerAction::Cycle, 2),
-        (PowerAction::Reset, 3),
-        (PowerAction::Soft, 5),
+        (PowerRequest::Off, 0),
+        (PowerRequest::On, 1),
+        (PowerRequest::Cycle, 2),
+        (PowerRequest::Reset, 3),
+        (PowerRequest::Soft, 5),
     ];
     for (action, code) in codes {
         assert_eq!(ChassisControl(action).data(), [code]);

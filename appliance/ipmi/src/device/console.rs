@@ -6,13 +6,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, W
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Ipmi;
-use crate::ipmi::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
-use crate::ipmi::connect::Live;
-use crate::ipmi::link::{QUICK, SHORT};
-use crate::ipmi::message::Command as _;
-use crate::ipmi::packet::PayloadType;
-use crate::ipmi::session::Outstanding;
-use crate::ipmi::session::sol::{Received, Sol, Transmission};
+use crate::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
+use crate::line::connect::Live;
+use crate::line::link::{QUICK, SHORT};
+use crate::message::Command as _;
+use crate::packet::PayloadType;
+use crate::session::Outstanding;
+use crate::session::sol::{Received, Sol, Transmission};
 use crate::{Address, Error};
 
 /// Buffer of the stream in each direction, in bytes.
@@ -28,8 +28,12 @@ const STALL_LIMIT: Duration = Duration::from_secs(10);
 const OVERRUN_MARK: &[u8] = b"\r\n[the BMC lost characters here]\r\n";
 
 impl Ipmi {
-    /// Activates serial-over-LAN and returns its stream.
-    pub(super) async fn open_console(&self) -> Result<DuplexStream, Error> {
+    /// Opens the serial console (serial-over-LAN). The stream ends when the BMC ends the session; a
+    /// drop of the stream ends the session.
+    ///
+    /// # Errors
+    /// The BMC does not respond, refuses the login, or has no serial console free.
+    pub async fn console(&self) -> Result<DuplexStream, Error> {
         let open = self.line.turn(&self.endpoint, async |turn| turn.open_separate().await);
         let mut live = open.await?;
         let limits = match live.call(&ActivateSol, QUICK).await {

@@ -2,11 +2,11 @@
 
 pub mod sol;
 
-use super::command::CloseSession;
-use super::crypto::{BLOCK, SessionKeys};
-use super::message::{Command, Expected, SEQUENCE_MASK, request, response};
-use super::packet::{Packet, PayloadType, sealed};
-use super::{CompletionCode, Malformed};
+use crate::command::session::CloseSession;
+use crate::crypto::{BLOCK, SessionKeys};
+use crate::message::{Command, Expected, SEQUENCE_MASK, request, response};
+use crate::packet::{Packet, PayloadType, sealed};
+use crate::{CompletionCode, Malformed};
 
 /// Open session with a BMC.
 pub struct Session {
@@ -27,7 +27,7 @@ pub struct Outstanding {
 }
 
 impl Session {
-    pub(super) fn new(keys: SessionKeys, console_id: u32, managed_id: u32) -> Self {
+    pub(crate) fn new(keys: SessionKeys, console_id: u32, managed_id: u32) -> Self {
         Self { keys, console_id, managed_id, sent: 0, requested: 0, window: Window::default() }
     }
 

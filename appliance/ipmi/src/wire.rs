@@ -1,27 +1,27 @@
 //! Reader of bytes from the network. Every read checks the length, and its error names the field.
 
-use super::Malformed;
+use crate::Malformed;
 
 /// Remaining bytes. Numbers are little-endian, as everywhere in IPMI.
 #[derive(Debug, Clone)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    pub(super) fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self.0.split_at_checked(len).ok_or(Malformed::Short(what))?;
         self.0 = rest;
         Ok(taken)
     }
 
-    pub(super) fn array<const N: usize>(
+    pub(crate) fn array<const N: usize>(
         &mut self,
         what: &'static str,
     ) -> Result<[u8; N], Malformed> {
@@ -30,15 +30,15 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    pub(super) fn byte(&mut self, what: &'static str) -> Result<u8, Malformed> {
+    pub(crate) fn byte(&mut self, what: &'static str) -> Result<u8, Malformed> {
         self.array::<1>(what).map(|[byte]| byte)
     }
 
-    pub(super) fn u16(&mut self, what: &'static str) -> Result<u16, Malformed> {
+    pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16, Malformed> {
         self.array(what).map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self, what: &'static str) -> Result<u32, Malformed> {
+    pub(crate) fn u32(&mut self, what: &'static str) -> Result<u32, Malformed> {
         self.array(what).map(u32::from_le_bytes)
     }
 }

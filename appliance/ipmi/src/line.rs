@@ -1,5 +1,8 @@
 //! Line to one BMC, which all drivers of the BMC share: lock, open session, and last working suite.
 
+pub(crate) mod connect;
+pub(crate) mod link;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,13 +10,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 
-use super::Malformed;
-use super::command::sdr::{SdrInfo, SensorRecord};
-use super::connect::{Live, open};
-use super::handshake::Login;
-use super::link::{QUICK, SHORT};
-use super::message::Command;
-use crate::{CipherSuite, Endpoint, Error};
+use self::connect::{Live, open};
+use self::link::{QUICK, SHORT};
+use crate::command::sdr::{SdrInfo, SensorRecord};
+use crate::handshake::Login;
+use crate::message::Command;
+use crate::{CipherSuite, Endpoint, Error, Malformed};
 
 /// Maximum wait for the line. Each earlier turn may last [`TURN_LIMIT`].
 const QUEUE_LIMIT: Duration = Duration::from_secs(90);
@@ -25,9 +27,9 @@ const TURN_LIMIT: Duration = Duration::from_secs(45);
 /// session after 60 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(3);
 
-/// Line to one BMC.
+/// Line to one BMC. All [`crate::Ipmi`] of one BMC share the line.
 #[derive(Default)]
-pub(crate) struct Line {
+pub struct Line {
     state: Mutex<State>,
     closer_runs: AtomicBool,
 }
@@ -40,11 +42,11 @@ struct State {
 }
 
 /// Sensors of a BMC, which change rarely and take hundreds of requests to read.
-pub(super) struct Sensors {
+pub(crate) struct Sensors {
     /// State of the repository when it was read.
-    pub(super) info: SdrInfo,
+    pub(crate) info: SdrInfo,
     /// Sensors of the repository.
-    pub(super) records: Arc<[SensorRecord]>,
+    pub(crate) records: Arc<[SensorRecord]>,
 }
 
 struct Warm {
@@ -55,7 +57,7 @@ struct Warm {
 
 impl Line {
     /// Runs `commands` with exclusive use of the line.
-    pub(super) async fn turn<T>(
+    pub(crate) async fn turn<T>(
         self: &Arc<Self>,
         endpoint: &Endpoint,
         commands: impl AsyncFnOnce(&mut Turn<'_>) -> Result<T, Error>,
@@ -114,7 +116,7 @@ async fn close_when_idle(closer: Closer) {
 }
 
 /// Exclusive use of the line to a BMC.
-pub(super) struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     endpoint: &'a Endpoint,
     login: Login,
     state: MutexGuard<'a, State>,
@@ -123,7 +125,7 @@ pub(super) struct Turn<'a> {
 impl Turn<'_> {
     /// Sends one command in the open session or in a new session. If the open session has died, a
     /// new session replaces it, and the command is sent again if a repetition is harmless.
-    pub(super) async fn call<C: Command>(&mut self, command: &C) -> Result<C::Reply, Error> {
+    pub(crate) async fn call<C: Command>(&mut self, command: &C) -> Result<C::Reply, Error> {
         if let Some(mut warm) = self.warm().await {
             // A session that has been silent for seconds answers quickly or is dead.
             match warm.live.call(command, SHORT).await {
@@ -143,22 +145,22 @@ impl Turn<'_> {
     }
 
     /// Opens another session than that of the commands, for a serial console.
-    pub(super) async fn open_separate(&mut self) -> Result<Live, Error> {
+    pub(crate) async fn open_separate(&mut self) -> Result<Live, Error> {
         self.open().await
     }
 
     /// Returns the sensors that were read last.
-    pub(super) fn sensors(&self) -> Option<&Sensors> {
+    pub(crate) fn sensors(&self) -> Option<&Sensors> {
         self.state.sensors.as_ref()
     }
 
     /// Stores the sensors for later turns.
-    pub(super) fn keep_sensors(&mut self, sensors: Sensors) {
+    pub(crate) fn keep_sensors(&mut self, sensors: Sensors) {
         self.state.sensors = Some(sensors);
     }
 
     /// Returns the error of an answer that is not valid.
-    pub(super) fn hostile(&self, step: &'static str, source: Malformed) -> Error {
+    pub(crate) fn hostile(&self, step: &'static str, source: Malformed) -> Error {
         Error::Hostile { address: self.endpoint.address.clone(), step, source }
     }
 
@@ -166,7 +168,7 @@ impl Turn<'_> {
     /// unknown state. A session with another suite or login is closed.
     async fn warm(&mut self) -> Option<Warm> {
         let warm = self.state.warm.take()?;
-        let suits = self.endpoint.cipher_suite().is_none_or(|suite| suite == warm.live.suite());
+        let suits = self.endpoint.cipher_suite.is_none_or(|suite| suite == warm.live.suite());
         if suits && warm.login == self.login {
             return Some(warm);
         }
@@ -184,7 +186,7 @@ impl Turn<'_> {
 
     async fn open(&mut self) -> Result<Live, Error> {
         let Endpoint { address, credentials, .. } = self.endpoint;
-        let cipher_suite = self.endpoint.cipher_suite();
+        let cipher_suite = self.endpoint.cipher_suite;
         let known = self.state.suite.take();
         let username = &credentials.username;
         let opened = match open(address, &self.login, username, cipher_suite, known).await {

@@ -5,10 +5,9 @@
 
 use zeroize::Zeroizing;
 
-use super::crypto::{hmac, verify};
-use super::wire::Reader;
-use super::{Malformed, SessionStatus};
-use crate::CipherSuite;
+use crate::crypto::{hmac, verify};
+use crate::wire::Reader;
+use crate::{CipherSuite, Malformed, SessionStatus};
 
 /// Maximum length of a user name, in bytes.
 pub const USERNAME_MAX: usize = 16;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::command::{GetCipherSuites, OPERATOR, SetPrivilege, suite_numbers};
-use super::handshake::{Handshake, Login, OPEN_SESSION, Progress, Seed, SessionRefusal};
 use super::link::{KNOCK, Link, QUICK, SHORT, SLOW, Waits};
-use super::message::{Command, request, response};
-use super::packet::{Packet, PayloadType, legacy};
-use super::session::{Outstanding, Session};
-use super::{CompletionCode, Malformed};
-use crate::{Address, CipherSuite, Error};
+use crate::command::OPERATOR;
+use crate::command::session::{GetCipherSuites, SetPrivilege, suite_numbers};
+use crate::handshake::{Handshake, Login, OPEN_SESSION, Progress, Seed, SessionRefusal};
+use crate::message::{Command, request, response};
+use crate::packet::{Packet, PayloadType, legacy};
+use crate::session::{Outstanding, Session};
+use crate::{Address, CipherSuite, CompletionCode, Error, Malformed};
 
 /// Maximum time for the query of the cipher suites, which many BMCs never answer.
 const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 3;
 
 /// Open session with its socket. A BMC has few sessions, so dropping an open session sends one
 /// close request, without waiting.
-pub(super) struct Live {
+pub(crate) struct Live {
     link: Link,
     session: Session,
     is_closed: bool,
@@ -30,7 +30,7 @@ pub(super) struct Live {
 
 /// Opens a session. `asked` is the required cipher suite, `known` the suite that worked the last
 /// time. With neither, the suites of [`candidates`] are tried.
-pub(super) async fn open(
+pub(crate) async fn open(
     address: &Address,
     login: &Login,
     username: &str,
@@ -207,12 +207,12 @@ fn suite_refused(address: &Address, allowed: &[CipherSuite], reason: String) -> 
 
 impl Live {
     /// Returns the cipher suite of the session.
-    pub(super) fn suite(&self) -> CipherSuite {
+    pub(crate) fn suite(&self) -> CipherSuite {
         self.session.suite()
     }
 
     /// Sends one request and returns the response.
-    pub(super) async fn call<C: Command>(
+    pub(crate) async fn call<C: Command>(
         &mut self,
         command: &C,
         waits: Waits,
@@ -235,12 +235,12 @@ impl Live {
     }
 
     /// Waits for the next datagram of the BMC. Safe to cancel.
-    pub(super) async fn datagram(&self) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn datagram(&self) -> Result<Vec<u8>, Error> {
         self.link.receive().await
     }
 
     /// Verifies and decrypts a datagram with a payload of this type.
-    pub(super) fn open_payload(
+    pub(crate) fn open_payload(
         &mut self,
         payload_type: PayloadType,
         datagram: &[u8],
@@ -249,7 +249,7 @@ impl Live {
     }
 
     /// Sends a payload once.
-    pub(super) async fn send_payload(
+    pub(crate) async fn send_payload(
         &mut self,
         payload_type: PayloadType,
         payload: &[u8],
@@ -259,7 +259,7 @@ impl Live {
     }
 
     /// Sends a request once, without waiting for its response.
-    pub(super) async fn post<C: Command>(&mut self, command: &C) -> Result<Outstanding, Error> {
+    pub(crate) async fn post<C: Command>(&mut self, command: &C) -> Result<Outstanding, Error> {
         let outstanding = self.session.begin(command);
         let datagram = self.session.transmit(&outstanding, random());
         self.link.send(&datagram).await?;
@@ -267,7 +267,7 @@ impl Live {
     }
 
     /// Decodes a datagram as the response to a posted request; `None` if the BMC refused it.
-    pub(super) fn answer<C: Command>(
+    pub(crate) fn answer<C: Command>(
         &mut self,
         command: &C,
         outstanding: &Outstanding,
@@ -280,7 +280,7 @@ impl Live {
     }
 
     /// Closes the session. A missing response is ignored: the BMC also drops idle sessions.
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         let close = self.session.close();
         if let Err(error) = self.call(&close, SHORT).await {
             tracing::debug!(bmc = %self.link.address(), %error, "session not closed");

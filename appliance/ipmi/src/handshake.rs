@@ -8,16 +8,17 @@
 //! ```
 //! An unexpected datagram is an error and does not change the state.
 
+pub mod rakp;
+
 use stdx::Secret;
 use zeroize::Zeroizing;
 
-use super::command::OPERATOR;
-use super::crypto::SessionKeys;
-use super::packet::{Packet, PayloadType, plain};
-use super::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, PASSWORD_MAX, USERNAME_MAX, open_request};
-use super::session::Session;
-use super::{Malformed, SessionStatus};
-use crate::{CipherSuite, Credentials};
+use self::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, PASSWORD_MAX, USERNAME_MAX, open_request};
+use crate::command::OPERATOR;
+use crate::crypto::SessionKeys;
+use crate::packet::{Packet, PayloadType, plain};
+use crate::session::Session;
+use crate::{CipherSuite, Credentials, Malformed, SessionStatus};
 
 /// Name of the first step, for messages.
 pub const OPEN_SESSION: &str = "Open Session";

@@ -1,7 +1,19 @@
 //! Reading of a sensor (IPMI 2.0 §35.14) and its conversion to a value (§36.3).
 
 use super::{Command, Malformed, Reader, SENSOR};
-use crate::SensorState;
+
+/// State of a sensor by the thresholds of the BMC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SensorState {
+    /// The value is within the thresholds.
+    Ok,
+    /// The value passed a non-critical threshold.
+    Warning,
+    /// The value passed a critical threshold.
+    Critical,
+    /// The BMC reports no state.
+    Unknown,
+}
 
 /// Get Sensor Reading (IPMI 2.0 §35.14).
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! IPMI messages: request and response inside a packet (IPMI 2.0 §13.8).
 
-use super::wire::Reader;
-use super::{CompletionCode, Malformed};
+use crate::wire::Reader;
+use crate::{CompletionCode, Malformed};
 
 /// Address of the BMC on its own bus, then the address of remote console software (the box).
 const BMC: u8 = 0x20;
@@ -90,7 +90,7 @@ fn checksum(bytes: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ipmi::command::ChassisStatus;
+    use crate::command::chassis::ChassisStatus;
 
     /// Bytes of Get Chassis Status and of a response.
     #[test]

@@ -8,8 +8,8 @@ use sha1::Sha1;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::Malformed;
 use crate::CipherSuite;
+use crate::Malformed;
 
 /// Length of AES block, key and initialization vector, in bytes.
 pub const BLOCK: usize = 16;

@@ -7,15 +7,14 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout_at};
 
-use super::Malformed;
-use super::packet::MAX_DATAGRAM;
-use crate::{Address, Error};
+use crate::packet::MAX_DATAGRAM;
+use crate::{Address, Error, Malformed};
 
 /// Waits for a response after each transmission; the length is the number of transmissions.
-pub(super) type Waits = &'static [Duration];
+pub(crate) type Waits = &'static [Duration];
 
 /// Waits for commands that a BMC executes at once.
-pub(super) const QUICK: Waits = &[
+pub(crate) const QUICK: Waits = &[
     Duration::from_millis(500),
     Duration::from_millis(1000),
     Duration::from_millis(2000),
@@ -23,20 +22,20 @@ pub(super) const QUICK: Waits = &[
 ];
 
 /// Waits for the first message to a BMC, which may be absent or may ignore an unknown cipher suite.
-pub(super) const KNOCK: Waits =
+pub(crate) const KNOCK: Waits =
     &[Duration::from_millis(500), Duration::from_millis(1000), Duration::from_millis(2000)];
 
 /// Waits for commands that take long, such as power sequencing. An early retransmission could make
 /// the BMC execute the command twice.
-pub(super) const SLOW: Waits =
+pub(crate) const SLOW: Waits =
     &[Duration::from_millis(2500), Duration::from_millis(3500), Duration::from_millis(4000)];
 
 /// Waits for requests whose response is optional.
-pub(super) const SHORT: Waits = &[Duration::from_millis(400), Duration::from_millis(800)];
+pub(crate) const SHORT: Waits = &[Duration::from_millis(400), Duration::from_millis(800)];
 
 /// Socket connected to the BMC: the kernel drops datagrams from other addresses.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     socket: UdpSocket,
     address: Address,
     /// True after the first valid datagram from the BMC.
@@ -45,7 +44,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Resolves the address of the BMC and opens a socket.
-    pub(super) async fn connect(address: &Address) -> Result<Self, Error> {
+    pub(crate) async fn connect(address: &Address) -> Result<Self, Error> {
         let resolve = |source| Error::Resolve { address: address.clone(), source };
         let found = resolver::system().lookup(&address.host, address.port).await;
         let found = found.map_err(|error| resolve(Some(error)))?;
@@ -57,13 +56,13 @@ impl Link {
     }
 
     /// Returns the address of the BMC.
-    pub(super) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
     /// Sends a message, and again after each of `waits`, until `accept` accepts a response.
     /// Datagrams that `accept` rejects are dropped and do not extend the wait.
-    pub(super) async fn exchange<M, T>(
+    pub(crate) async fn exchange<M, T>(
         &mut self,
         step: &'static str,
         waits: Waits,
@@ -102,7 +101,7 @@ impl Link {
     }
 
     /// Waits for the next datagram. Safe to cancel.
-    pub(super) async fn receive(&self) -> Result<Vec<u8>, Error> {
+    pub(crate) async fn receive(&self) -> Result<Vec<u8>, Error> {
         let mut buffer = [0; MAX_DATAGRAM + 1];
         loop {
             match self.socket.recv(&mut buffer).await {
@@ -114,7 +113,7 @@ impl Link {
     }
 
     /// Sends a datagram once, without waiting for an answer.
-    pub(super) async fn send(&self, datagram: &[u8]) -> Result<(), Error> {
+    pub(crate) async fn send(&self, datagram: &[u8]) -> Result<(), Error> {
         match self.socket.send(datagram).await {
             Ok(_) => Ok(()),
             // Late error for an earlier datagram (ICMP), or a network that may come back.
@@ -124,7 +123,7 @@ impl Link {
     }
 
     /// Sends a datagram once. Drops the datagram if the socket is not ready.
-    pub(super) fn try_send(&self, datagram: &[u8]) {
+    pub(crate) fn try_send(&self, datagram: &[u8]) {
         if let Err(error) = self.socket.try_send(datagram) {
             tracing::debug!(bmc = %self.address, %error, "datagram not sent");
         }
