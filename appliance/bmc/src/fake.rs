@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ipmi::CompletionCode;
+use ipmi::{CompletionCode, Refusal};
 
 use crate::{
     Address, BootControl, BootOverride, Capabilities, Driver, Error, IpmiError, Pending, Power,
@@ -83,7 +83,8 @@ impl Failure {
             Self::Timeout => IpmiError::Timeout { address, step, after },
             Self::WrongPassword => IpmiError::WrongPassword { address, username: "fake".into() },
             Self::Refused(code) => {
-                IpmiError::CommandRefused { address, command: step, code: CompletionCode(code) }
+                let refusal = Refusal { net_fn: 0, command: 0, code: CompletionCode(code) };
+                IpmiError::CommandRefused { address, command: step, refusal }
             }
         };
         error.into()

@@ -126,8 +126,8 @@ async fn set_boot_flags(turn: &mut Turn<'_>, boot: BootRequest) -> Result<(), Er
 async fn optional(turn: &mut Turn<'_>, option: SetBootOption) -> Result<bool, Error> {
     match turn.call(&option).await {
         Ok(()) => Ok(true),
-        Err(Error::CommandRefused { address, code, .. }) => {
-            tracing::debug!(bmc = %address, ?option, %code, "boot option not accepted");
+        Err(Error::CommandRefused { address, refusal, .. }) => {
+            tracing::debug!(bmc = %address, ?option, %refusal, "boot option not accepted");
             Ok(false)
         }
         Err(error) => Err(error),

@@ -1,5 +1,6 @@
 //! Errors of a BMC or of the network path, and their classification as transient.
 
+pub(crate) mod refusal;
 mod status;
 
 use std::io;
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use stdx::Hint;
 
-pub use self::status::{CompletionCode, Malformed, SessionStatus};
+pub use self::refusal::{CompletionCode, Refusal};
+pub use self::status::{Malformed, SessionStatus};
 use crate::endpoint::{Address, CipherSuite};
 
 /// Error of a BMC or of the network path to it.
@@ -95,14 +97,14 @@ pub enum Error {
         status: SessionStatus,
     },
     /// The BMC received a command and refused it.
-    #[error("BMC {address} refused {command}: {code}")]
+    #[error("BMC {address} refused {command}: {refusal}")]
     CommandRefused {
         /// Address of the BMC.
         address: Address,
         /// Name of the command in the IPMI standard.
         command: &'static str,
-        /// Completion code that the BMC returned.
-        code: CompletionCode,
+        /// Completion code that the BMC returned, with the number of the command.
+        refusal: Refusal,
     },
     /// All datagrams from the BMC were invalid: too short, forged, or of another protocol.
     #[error("BMC {address} sent an invalid response to {step}")]
@@ -186,7 +188,7 @@ impl Error {
             | Self::Hostile { .. }
             | Self::ConsoleBusy { .. } => true,
             Self::SessionRefused { status, .. } => status.is_transient(),
-            Self::CommandRefused { code, .. } => code.is_transient(),
+            Self::CommandRefused { refusal, .. } => refusal.is_transient(),
             Self::WrongPassword { .. }
             | Self::Privilege { .. }
             | Self::SuiteRefused { .. }
@@ -206,6 +208,9 @@ impl Hint for Error {
             }
             Self::SessionRefused { status, .. } if status.is_transient() => {
                 Some("other clients hold the sessions of the BMC, which end after a minute idle")
+            }
+            Self::Privilege { .. } => {
+                Some("give the user the privilege Operator on the LAN channel of the BMC")
             }
             Self::Unconfirmed { source, .. } => source.hint(),
             _ => None,

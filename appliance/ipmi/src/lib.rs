@@ -31,7 +31,7 @@ pub use command::chassis::PowerRequest;
 pub use command::sensor::SensorState;
 pub use device::{Ipmi, Sensor};
 pub use endpoint::{Address, CipherSuite, Credentials, Endpoint};
-pub use error::{CompletionCode, Error, Malformed, SessionStatus};
+pub use error::{CompletionCode, Error, Malformed, Refusal, SessionStatus};
 pub use line::Line;
 
 #[cfg(test)]

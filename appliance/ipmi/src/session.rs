@@ -150,7 +150,7 @@ mod tests {
         window.take(40).unwrap();
         assert_eq!(window.take(8), Ok(()), "32 below the highest");
         assert_eq!(window.take(7), Err(Malformed::Replayed), "33 below the highest");
-        assert_eq!(window.take(0), Err(Malformed::Replayed), "0 is no sequence number");
+        assert_eq!(window.take(0), Err(Malformed::Replayed), "0 is reserved");
     }
 
     /// Comparison with a simple model: a set of received numbers.

@@ -1,22 +1,25 @@
 //! Tests of every parser of this module against random bytes: no parser may panic.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use tokio::time::Instant;
 
 use crate::command::GetDeviceId;
-use crate::command::boot::GetBootFlags;
+use crate::command::boot::{GetBootFlags, SetBootOption};
 use crate::command::chassis::{ChassisControl, ChassisStatus, PowerRequest};
-use crate::command::payload::{ActivateSol, GetSolActivation};
+use crate::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
 use crate::command::sdr::{GetSdr, GetSdrInfo, SensorRecord};
-use crate::command::sel::{GetSelEntry, GetSelInfo};
+use crate::command::sel::{GetSelEntry, GetSelInfo, ReserveSel};
 use crate::command::sensor::{GetReadingFactors, GetSensorReading};
 use crate::command::session::{CloseSession, GetCipherSuites, SetPrivilege, suite_numbers};
 use crate::crypto::SessionKeys;
+use crate::error::refusal::OF_COMMANDS;
 use crate::handshake::rakp::Answer;
 use crate::message::{Command, request, response};
 use crate::packet::{MAX_DATAGRAM, Packet, PayloadType, legacy, plain, sealed};
 use crate::session::sol::Sol;
-use crate::{CipherSuite, CompletionCode, Malformed, SessionStatus};
+use crate::{CipherSuite, CompletionCode, Malformed, Refusal, SessionStatus};
 
 #[test]
 fn frames_on_the_wire() {
@@ -49,19 +52,69 @@ fn sealed_packets_open_with_their_keys_only() {
 }
 
 #[test]
-fn every_code_has_words() {
+fn every_status_has_words_and_one_class() {
     for code in 0..=u8::MAX {
-        assert!(CompletionCode(code).to_string().ends_with(&format!("(0x{code:02x})")));
         let status = SessionStatus(code);
         assert!(status.to_string().len() > 8);
-        let told_apart = [
+        let classes = [
             status.is_transient(),
             status.refuses_suite(),
             status.refuses_user(),
             status.refuses_privilege(),
         ];
-        assert!(told_apart.iter().filter(|is| **is).count() <= 1, "{status}");
+        assert!(classes.iter().filter(|is| **is).count() <= 1, "{status}");
     }
+}
+
+fn refusal<C: Command>(code: u8) -> Refusal {
+    Refusal { net_fn: C::NET_FN, command: C::CODE, code: CompletionCode(code) }
+}
+
+/// One number, as the tables of five commands define it.
+#[test]
+fn a_completion_code_has_the_words_of_its_command() {
+    let rows = [
+        (refusal::<SetBootOption>(0x81), "another client is changing the boot options", true),
+        (
+            refusal::<SetPrivilege>(0x81),
+            "requested level exceeds the privilege limit of the user or channel",
+            false,
+        ),
+        (refusal::<ActivateSol>(0x81), "payload type disabled", false),
+        (refusal::<GetSelEntry>(0x81), "the event log is being erased", true),
+        (refusal::<ChassisStatus>(0x81), "code of the command without a standard meaning", false),
+        (refusal::<SetPrivilege>(0xC0), "busy", true),
+        (refusal::<ChassisStatus>(0xC0), "busy", true),
+    ];
+    for (refusal, words, is_transient) in rows {
+        assert_eq!(refusal.to_string(), format!("{words} (0x{:02x})", refusal.code.0));
+        assert_eq!(refusal.is_transient(), is_transient, "{refusal:?}");
+    }
+    for code in 0..=u8::MAX {
+        let words = refusal::<ChassisStatus>(code).to_string();
+        assert!(words.ends_with(&format!("(0x{code:02x})")) && words.len() > 8, "{words}");
+    }
+}
+
+/// A row with a mistyped number would never be used.
+#[test]
+fn every_code_of_the_table_is_of_a_command_that_is_sent() {
+    fn number<C: Command>() -> (u8, u8) {
+        (C::NET_FN, C::CODE)
+    }
+    let sent = [
+        number::<SetBootOption>(),
+        number::<GetBootFlags>(),
+        number::<SetPrivilege>(),
+        number::<CloseSession>(),
+        number::<ActivateSol>(),
+        number::<DeactivateSol>(),
+        number::<GetSelInfo>(),
+        number::<ReserveSel>(),
+        number::<GetSelEntry>(),
+    ];
+    let of_table: BTreeSet<_> = OF_COMMANDS.iter().map(|((net, cmd, _), _)| (*net, *cmd)).collect();
+    assert_eq!(of_table, BTreeSet::from(sent));
 }
 
 fn replies<C: Command>(command: C, data: &[u8]) {

@@ -86,6 +86,9 @@ pub struct Config {
     pub noise: Noise,
     /// Maximum privilege level of the BMC's user: 2 is User, 3 is Operator, 4 is Administrator.
     pub privilege: u8,
+    /// True for a BMC that checks the privilege level in Set Session Privilege Level only, and not
+    /// in the key exchange.
+    pub checks_privilege_late: bool,
 }
 
 impl Default for Config {
@@ -99,6 +102,7 @@ impl Default for Config {
             full_at: FullAt::default(),
             noise: Noise::default(),
             privilege: 4,
+            checks_privilege_late: false,
         }
     }
 }

@@ -71,13 +71,13 @@ impl Ipmi {
 fn refused(address: &Address, error: Error) -> Error {
     let address = address.clone();
     match error {
-        Error::CommandRefused { command: ActivateSol::NAME, code, .. }
-            if code.0 == ActivateSol::ALREADY_ACTIVE =>
+        Error::CommandRefused { command: ActivateSol::NAME, refusal, .. }
+            if refusal.code.0 == ActivateSol::ALREADY_ACTIVE =>
         {
             Error::ConsoleBusy { address }
         }
-        Error::CommandRefused { command: ActivateSol::NAME, code, .. }
-            if code.0 == ActivateSol::DISABLED =>
+        Error::CommandRefused { command: ActivateSol::NAME, refusal, .. }
+            if refusal.code.0 == ActivateSol::DISABLED =>
         {
             Error::ConsoleDisabled { address }
         }

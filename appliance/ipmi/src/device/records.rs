@@ -10,7 +10,7 @@ use crate::command::sensor::{
     Conversion, GetReadingFactors, GetSensorReading, Linearization, Reading,
 };
 use crate::line::{Sensors, Turn};
-use crate::{Error, SensorState};
+use crate::{CompletionCode, Error, SensorState};
 
 /// Maximum number of records that are read of the SDR repository.
 const SDRS_LIMIT: usize = 512;
@@ -23,10 +23,6 @@ const ENTRIES_PER_TURN: usize = 32;
 const ENTRIES_LIMIT: usize = 16_384;
 /// Number of reservations that other clients of the BMC may cancel during one reading.
 const RESERVATIONS: usize = 8;
-
-/// Completion codes: the reservation was canceled, and the record does not exist.
-const RESERVATION_CANCELED: u8 = 0xC5;
-const NOT_PRESENT: u8 = 0xCB;
 
 /// Value of one sensor.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,14 +97,17 @@ impl LogReader {
             }
             let (next, record) = match turn.call(&self.request).await {
                 Ok(answer) => answer,
-                Err(Error::CommandRefused { code, .. })
-                    if code.0 == RESERVATION_CANCELED && self.reservations < RESERVATIONS =>
+                Err(Error::CommandRefused { refusal, .. })
+                    if refusal.code == CompletionCode::RESERVATION_CANCELED
+                        && self.reservations < RESERVATIONS =>
                 {
                     self.request.reservation = 0;
                     continue;
                 }
                 // The log was cleared while it was read.
-                Err(Error::CommandRefused { code, .. }) if code.0 == NOT_PRESENT => {
+                Err(Error::CommandRefused { refusal, .. })
+                    if refusal.code == CompletionCode::NOT_PRESENT =>
+                {
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -150,15 +149,20 @@ async fn sensor_records(turn: &mut Turn<'_>) -> Result<Arc<[SensorRecord]>, Erro
                 records.extend(record);
                 next
             }
-            Err(Error::CommandRefused { code, .. })
-                if code.0 == RESERVATION_CANCELED && canceled < RESERVATIONS =>
+            Err(Error::CommandRefused { refusal, .. })
+                if refusal.code == CompletionCode::RESERVATION_CANCELED
+                    && canceled < RESERVATIONS =>
             {
                 canceled += 1;
                 reservation = turn.call(&ReserveSdr).await?;
                 continue;
             }
             // The repository has no record.
-            Err(Error::CommandRefused { code, .. }) if code.0 == NOT_PRESENT => break,
+            Err(Error::CommandRefused { refusal, .. })
+                if refusal.code == CompletionCode::NOT_PRESENT =>
+            {
+                break;
+            }
             Err(error) => return Err(error),
         };
         let Some(next) = next else { break };

@@ -1,63 +1,6 @@
-//! Status codes of a BMC with their meanings.
+//! Status of the session setup, and reasons why a datagram is dropped.
 
 use std::fmt;
-
-/// Completion code of a command (IPMI 2.0 table 5-2). Errors never contain `0x00` (success).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CompletionCode(pub u8);
-
-impl CompletionCode {
-    /// The command completed normally.
-    pub const OK: Self = Self(0x00);
-
-    /// Returns true if the BMC is busy, starting or updating, and may accept the command later.
-    pub fn is_transient(self) -> bool {
-        matches!(self.0, 0xC0 | 0xC3 | 0xC4 | 0xCE | 0xD0 | 0xD1 | 0xD2 | 0xD3)
-    }
-
-    /// Returns a short description, from the words of the standard.
-    fn text(self) -> &'static str {
-        match self.0 {
-            0x00 => "done",
-            0x80 => "parameter not supported",
-            0x81 => "another party is changing the parameters",
-            0x82 => "parameter is read-only",
-            0xC0 => "busy",
-            0xC1 => "unknown command",
-            0xC2 => "command not valid for this unit",
-            0xC3 => "timed out inside the BMC",
-            0xC4 => "out of space",
-            0xC5 => "reservation cancelled",
-            0xC6 => "request data truncated",
-            0xC7 => "request data of the wrong length",
-            0xC8 => "request data too long",
-            0xC9 => "parameter out of range",
-            0xCA => "cannot return that many bytes",
-            0xCB => "not present",
-            0xCC => "invalid data field",
-            0xCD => "command not valid for this sensor or record",
-            0xCE => "response could not be provided",
-            0xCF => "duplicated request",
-            0xD0 => "sensor repository is being updated",
-            0xD1 => "firmware is being updated",
-            0xD2 => "BMC is starting",
-            0xD3 => "destination unavailable",
-            0xD4 => "not enough privilege",
-            0xD5 => "not possible in the present state",
-            0xD6 => "disabled",
-            0xFF => "unspecified error",
-            0x01..=0x7E => "OEM specific code",
-            0x83..=0xBE => "command specific code",
-            _ => "unknown reason",
-        }
-    }
-}
-
-impl fmt::Display for CompletionCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (0x{:02x})", self.text(), self.0)
-    }
-}
 
 /// Status of a step of the session setup (IPMI 2.0 table 13-15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::handshake::{Handshake, Login, OPEN_SESSION, Progress, Seed, SessionRe
 use crate::message::{Command, request, response};
 use crate::packet::{Packet, PayloadType, legacy};
 use crate::session::{Outstanding, Session};
-use crate::{Address, CipherSuite, CompletionCode, Error, Malformed};
+use crate::{Address, CipherSuite, CompletionCode, Error, Malformed, Refusal};
 
 /// Maximum time for the query of the cipher suites, which many BMCs never answer.
 const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
@@ -50,8 +50,8 @@ pub(crate) async fn open(
                 tracing::debug!(bmc = %address, suite = suite.id(), "session opened");
                 let mut live = Live { link, session, is_closed: false };
                 live.call(&SetPrivilege(OPERATOR), QUICK).await.map_err(|error| match error {
-                    Error::CommandRefused { address, code, .. } if !code.is_transient() => {
-                        let (username, status) = (username.to_owned(), code.to_string());
+                    Error::CommandRefused { address, refusal, .. } if !refusal.is_transient() => {
+                        let (username, status) = (username.to_owned(), refusal.to_string());
                         Error::Privilege { address, username, status }
                     }
                     error => error,
@@ -230,7 +230,7 @@ impl Live {
         answer.map_err(|code| Error::CommandRefused {
             address: self.link.address().clone(),
             command: C::NAME,
-            code,
+            refusal: Refusal { net_fn: C::NET_FN, command: C::CODE, code },
         })
     }
 

@@ -204,7 +204,7 @@ impl Machine {
         if username != BmcSim::USERNAME.as_bytes() {
             return refuse(0x0D);
         }
-        if role & 0x0F > self.config.privilege {
+        if role & 0x0F > self.config.privilege && !self.config.checks_privilege_late {
             return refuse(0x0A);
         }
         if is_full {

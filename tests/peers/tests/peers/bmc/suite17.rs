@@ -209,11 +209,22 @@ async fn weak_suites_are_never_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn users_without_the_right_are_told_so() {
+async fn a_user_without_the_privilege_is_named_with_the_reason() {
     let _stopped = clock::stop();
-    let (_sim, driver) = start(Config { privilege: 2, ..Config::default() });
-    let error = driver.power().await.unwrap_err();
-    assert!(matches!(cause(&error), IpmiError::Privilege { .. }), "{error}");
+    let rows = [
+        (false, "unauthorized role or privilege level (0x0a)"),
+        (true, "requested level exceeds the privilege limit of the user or channel (0x81)"),
+    ];
+    for (checks_privilege_late, reason) in rows {
+        let config = Config { privilege: 2, checks_privilege_late, ..Config::default() };
+        let (_sim, driver) = start(config);
+        let error = driver.power().await.unwrap_err();
+        assert!(matches!(cause(&error), IpmiError::Privilege { .. }), "{error}");
+        let words = "does not give user \"operator\" operator privilege: ";
+        assert!(error.to_string().contains(&format!("{words}{reason}")), "{error}");
+        assert!(error.sentence().ends_with("on the LAN channel of the BMC"), "{error}");
+        assert!(error.refuses_login() && !error.is_transient(), "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
