@@ -13,12 +13,16 @@ use ipmi::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
 use ipmi::command::sdr::{GetSdr, GetSdrInfo, ReserveSdr, SdrHeader, SensorRecord};
 use ipmi::command::sel::{GetSelEntry, GetSelInfo, ReserveSel};
 use ipmi::command::sensor::{GetReadingFactors, GetSensorReading};
-use ipmi::command::session::{CloseSession, GetCipherSuites, SetPrivilege, suite_numbers};
-use ipmi::crypto::{SessionKeys, hmac};
+use ipmi::command::session::{
+    ActivateSession, CloseSession, GetAuthCapabilities, GetChallenge, GetCipherSuites,
+    SetPrivilege, suite_numbers,
+};
+use ipmi::crypto::{LegacyKey, SessionKeys, hmac};
+use ipmi::handshake::legacy::{LegacyHandshake, LegacyProgress, LegacySeed};
+use ipmi::handshake::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, open_request};
 use ipmi::handshake::{Handshake, Login, Progress, Seed};
 use ipmi::message::{Command, request, response};
-use ipmi::packet::{Packet, PayloadType, plain, sealed};
-use ipmi::handshake::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, open_request};
+use ipmi::packet::{Packet, PayloadType, legacy, plain, sealed, signed};
 use ipmi::session::Session;
 use ipmi::session::sol::{INPUT_LIMIT, Sol, Transmission};
 use ipmi::{CipherSuite, Credentials, PowerRequest};
@@ -82,6 +86,9 @@ fn replies(data: &[u8]) {
     let _ = SetPrivilege(OPERATOR).reply(data);
     let _ = CloseSession { session_id: 1 }.reply(data);
     let _ = GetCipherSuites { slice: 0 }.reply(data);
+    let _ = GetAuthCapabilities { is_extended: true }.reply(data);
+    let _ = GetChallenge { username: [0; 16] }.reply(data);
+    let _ = ActivateSession { challenge: [0; 16], from_bmc: 1 }.reply(data);
     if let Ok(flags) = GetBootFlags.reply(data) {
         let _ = flags.in_force();
     }
@@ -135,7 +142,11 @@ fn sol(input: &mut Input<'_>) {
 
 fn datagram(bytes: &[u8], suite: CipherSuite, keys: &SessionKeys) {
     let payload = match Packet::parse(bytes) {
-        Ok(Packet::Legacy { payload }) => payload,
+        Ok(Packet::Legacy(packet)) => {
+            let key = LegacyKey::new(b"secret").expect("a short password");
+            assert!(packet.verified(&key).is_err(), "a packet was signed without the key");
+            packet.open(0).unwrap_or_default()
+        }
         Ok(Packet::Plus(packet)) => {
             assert!(packet.open(keys).is_err(), "a packet was signed without the key");
             packet.payload
@@ -147,6 +158,56 @@ fn datagram(bytes: &[u8], suite: CipherSuite, keys: &SessionKeys) {
     }
     let _ = response(payload, request(&ChassisStatus, 1).1);
     let _ = keys.decrypt(payload);
+}
+
+/// Session of IPMI 1.5 with a BMC that has the password and sends any messages, in the setup and in
+/// the session.
+fn version_1_5(input: &mut Input<'_>) {
+    const TEMPORARY_ID: u32 = 7;
+    let key = LegacyKey::new(b"secret").expect("a short password");
+    let credentials = Credentials { username: "admin".to_owned(), password: "secret".into() };
+    let login = Login::new(&credentials).expect("a short name and password");
+    let seed = LegacySeed { sequence: TAG, from_bmc: 1 };
+    let mut handshake = LegacyHandshake::new(&login, seed).expect("a short password");
+    let mut opened = None;
+    while !input.is_empty() && opened.is_none() {
+        let kind = input.byte();
+        let message = input.chunk();
+        let datagram = match kind % 4 {
+            0 => message.to_vec(),
+            1 => legacy(&message[..message.len().min(255)]),
+            2 => answered::<GetChallenge>(message, |bytes| legacy(bytes)),
+            _ => {
+                answered::<ActivateSession>(message, |bytes| signed(&key, (TEMPORARY_ID, 0), bytes))
+            }
+        };
+        let _ = handshake.transmit();
+        if let Ok(LegacyProgress::Open(session)) = handshake.receive(&datagram) {
+            assert!(handshake.is_activating(), "a session without a challenge");
+            opened = Some(session);
+        }
+    }
+    let Some(mut session) = opened else { return };
+    let outstanding = session.begin(&ChassisStatus);
+    while !input.is_empty() {
+        let (id, sequence) = (u32::from(input.number()), u32::from(input.number()));
+        let message = input.chunk();
+        let datagram = signed(&key, (id, sequence), &message[..message.len().min(255)]);
+        let first = session.receive(&outstanding, &datagram);
+        let again = session.receive(&outstanding, &datagram);
+        assert!(again.is_err(), "one packet was taken twice");
+        if let Ok((_, data)) = first {
+            replies(&data);
+        }
+    }
+}
+
+/// Frames bytes as the response to a command, with its completion code, and wraps them.
+fn answered<C: Command>(data: &[u8], wrap: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let sum = |bytes: &[u8]| bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
+    let head = [0x81, (C::NET_FN | 1) << 2];
+    let body = [[0x20, TAG << 2, C::CODE].as_slice(), &data[..data.len().min(200)]].concat();
+    wrap(&[head.as_slice(), &[sum(&head)], &body, &[sum(&body)]].concat())
 }
 
 /// Sends any messages in a session, encrypted with the right keys.
@@ -170,10 +231,13 @@ fuzz_target!(|bytes: &[u8]| {
     let suite = if input.byte() % 2 == 0 { CipherSuite::Three } else { CipherSuite::Seventeen };
     let (answers, keys) = honest(suite);
     let mut handshake = handshake(suite);
-    // Number of correct answers before the bytes of the input; 4 is a session with a console.
-    let steps = usize::from(input.byte() % 5);
-    if steps == 4 {
-        return sol(&mut input);
+    // Number of correct answers before the bytes of the input; 4 is a session with a console, and 5
+    // is IPMI 1.5.
+    let steps = usize::from(input.byte() % 6);
+    match steps {
+        4 => return sol(&mut input),
+        5 => return version_1_5(&mut input),
+        _ => {}
     }
     for answer in &answers[..steps] {
         match handshake.receive(answer) {

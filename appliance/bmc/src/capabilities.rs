@@ -68,6 +68,9 @@ pub struct Capabilities {
     pub boot: BootControl,
     /// Further requests of the driver.
     pub features: Vec<Feature>,
+    /// Weakness of the protection of the connection, as a sentence; `None` for the protection that
+    /// the protocol has today.
+    pub weakness: Option<&'static str>,
 }
 
 impl Capabilities {

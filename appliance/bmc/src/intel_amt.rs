@@ -151,6 +151,7 @@ impl Driver for IntelAmt {
             power: Capabilities::ALL_POWER,
             boot: BootControl::Once,
             features: vec![Feature::Events, Feature::Inventory, Feature::Console],
+            weakness: None,
         }
     }
 

@@ -122,11 +122,14 @@ impl Driver for IpmiLan {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            power: Capabilities::ALL_POWER,
-            boot: BootControl::Always,
-            features: vec![Feature::Identify, Feature::Sensors, Feature::Events, Feature::Console],
+        let weakness = self.device.weakness();
+        let mut features = vec![Feature::Identify, Feature::Sensors, Feature::Events];
+        if weakness.is_none() {
+            // IPMI 1.5 has no serial-over-LAN.
+            features.push(Feature::Console);
         }
+        let power = Capabilities::ALL_POWER;
+        Capabilities { power, boot: BootControl::Always, features, weakness }
     }
 
     fn power(&self) -> Pending<'_, Power> {

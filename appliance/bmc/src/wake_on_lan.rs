@@ -120,7 +120,7 @@ impl Driver for WakeOnLanDriver {
 
     fn capabilities(&self) -> Capabilities {
         let (boot, features) = (BootControl::None, Vec::new());
-        Capabilities { power: &[PowerAction::On], boot, features }
+        Capabilities { power: &[PowerAction::On], boot, features, weakness: None }
     }
 
     fn confirmation(&self) -> Confirmation {

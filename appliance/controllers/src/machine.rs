@@ -64,6 +64,7 @@ impl Reconciler for MachineReconciler {
                 Err(why) => Reading {
                     conclusion: seen.conclude(None, false),
                     error: Some(why),
+                    weakness: None,
                     capabilities: Vec::new(),
                 },
             };
@@ -82,6 +83,8 @@ struct Reading {
     conclusion: Conclusion,
     /// Error of the BMC as a sentence; `None` if the BMC responded.
     error: Option<String>,
+    /// Weakness of the protection of the connection, as a sentence.
+    weakness: Option<&'static str>,
     /// Names of what the driver can do; empty without a driver.
     capabilities: Vec<String>,
 }
@@ -90,13 +93,15 @@ struct Reading {
 /// `has_engine` is true if a management engine answers at the address of the machine.
 async fn read(driver: &dyn Driver, seen: &MachineSightings, has_engine: bool) -> Reading {
     let power = driver.power().await;
-    let capabilities = driver.capabilities().names().into_iter().map(str::to_owned).collect();
+    let offer = driver.capabilities();
+    let capabilities = offer.names().into_iter().map(str::to_owned).collect();
     let report = match driver.confirmation() {
         Confirmation::Report => power.as_ref().ok().copied(),
         Confirmation::Sighting { .. } => None,
     };
     let conclusion = seen.conclude(report, has_engine);
-    Reading { conclusion, error: power.err().map(|error| error.sentence()), capabilities }
+    let error = power.err().map(|error| error.sentence());
+    Reading { conclusion, error, weakness: offer.weakness, capabilities }
 }
 
 /// Compares a reading with the status before it.
@@ -111,10 +116,10 @@ fn outcome(before: &MachineStatus, reading: &Reading) -> Outcome {
 
 /// Returns the status after a reading, or `None` if only the time changed.
 fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<MachineStatus> {
-    let Reading { conclusion, error, capabilities } = reading;
+    let Reading { conclusion, error, weakness, capabilities } = reading;
     let (power, power_reason) = (conclusion.power.to_string(), conclusion.summary);
     let contactable = if error.is_none() { "True" } else { "False" };
-    let message = error.unwrap_or_default();
+    let message = error.or(weakness.map(str::to_owned)).unwrap_or_default();
     let same = before.power_state.as_deref() == Some(&power)
         && before.power_reason == power_reason
         && before.capabilities == capabilities

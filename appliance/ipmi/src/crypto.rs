@@ -1,9 +1,11 @@
 //! Cryptography of cipher suites 3 and 17: HMAC, key derivation, AES-CBC-128 with IPMI's padding.
+//! IPMI 1.5 has MD5 only.
 
 use aes::Aes128;
 use cbc::cipher::block_padding::NoPadding;
 use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit};
 use hmac::{Hmac, KeyInit, Mac};
+use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::Sha256;
 use zeroize::Zeroizing;
@@ -73,6 +75,41 @@ fn keyed<M: Mac + KeyInit>(key: &[u8]) -> M {
 fn finish<M: Mac>(mut mac: M, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
     parts.iter().for_each(|part| mac.update(part));
     Zeroizing::new(mac.finalize().into_bytes().to_vec())
+}
+
+/// Password that authenticates the packets of an IPMI 1.5 session, filled with zeros.
+#[derive(Clone)]
+pub struct LegacyKey(Zeroizing<[u8; LegacyKey::LEN]>);
+
+impl LegacyKey {
+    /// Maximum length of a password, in bytes; also the length of an AuthCode.
+    pub const LEN: usize = 16;
+
+    /// Returns the key of a password; `None` if the password is longer than [`LegacyKey::LEN`].
+    pub fn new(password: &[u8]) -> Option<Self> {
+        let mut key = Zeroizing::new([0; Self::LEN]);
+        key.get_mut(..password.len())?.copy_from_slice(password);
+        Some(Self(key))
+    }
+
+    /// Returns the AuthCode by MD5 (IPMI 2.0 §22.17.1).
+    pub fn code(&self, session_id: u32, sequence: u32, message: &[u8]) -> [u8; Self::LEN] {
+        let hash = Md5::new().chain_update(*self.0).chain_update(session_id.to_le_bytes());
+        let hash = hash.chain_update(message).chain_update(sequence.to_le_bytes());
+        hash.chain_update(*self.0).finalize().into()
+    }
+
+    /// Returns true if `code` is the AuthCode, in constant time.
+    pub fn verifies(
+        &self,
+        session_id: u32,
+        sequence: u32,
+        message: &[u8],
+        code: &[u8; Self::LEN],
+    ) -> bool {
+        let own = self.code(session_id, sequence, message);
+        own.iter().zip(code).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+    }
 }
 
 /// Keys that sign and encrypt the packets of a session, in both directions.

@@ -17,7 +17,8 @@ use crate::line::{Line, Turn};
 use crate::message::Command;
 use crate::{Endpoint, Error};
 
-/// BMC with IPMI 2.0. Every method has its own time limit.
+/// BMC with IPMI 2.0, or with IPMI 1.5 if it has nothing better. Every method has its own time
+/// limit.
 pub struct Ipmi {
     line: Arc<Line>,
     endpoint: Endpoint,
@@ -33,6 +34,15 @@ impl Ipmi {
     /// Creates the device. It sends no packet before its first request.
     pub fn new(line: Arc<Line>, endpoint: Endpoint) -> Self {
         Self { line, endpoint }
+    }
+
+    /// Returns the weakness of the last session, in words; `None` for IPMI 2.0, and before the
+    /// first session.
+    pub fn weakness(&self) -> Option<&'static str> {
+        self.line.is_legacy().then_some(
+            "IPMI 1.5, weak: commands are authenticated by MD5 and not encrypted, because the BMC \
+             has no IPMI 2.0",
+        )
     }
 
     /// Reads the identification of the BMC (IPMI 2.0 §20.1).

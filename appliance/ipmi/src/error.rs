@@ -13,6 +13,10 @@ pub use self::refusal::{CompletionCode, Refusal};
 pub use self::status::{Malformed, SessionStatus};
 use crate::endpoint::{Address, CipherSuite};
 
+/// Hint of a login that found no free session.
+const SESSIONS_IN_USE: &str =
+    "other clients hold the sessions of the BMC, which end after a minute idle";
+
 /// Error of a BMC or of the network path to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -143,6 +147,45 @@ pub enum Error {
         /// Address of the BMC.
         address: Address,
     },
+    /// Serial-over-LAN is a part of IPMI 2.0 only.
+    #[error("the serial console needs IPMI 2.0, and BMC {address} has only IPMI 1.5")]
+    ConsoleMissing {
+        /// Address of the BMC.
+        address: Address,
+    },
+    /// The BMC states that it has no IPMI 2.0, but has had sessions of IPMI 2.0.
+    #[error(
+        "BMC {address} had IPMI 2.0 before, and now reports only IPMI 1.5, which protects less: \
+         the login was not sent"
+    )]
+    Downgrade {
+        /// Address of the BMC.
+        address: Address,
+    },
+    /// The BMC has only IPMI 1.5, and no way to log in that hides the password.
+    #[error("BMC {address} has only IPMI 1.5 without MD5: the login was not sent")]
+    NoAuthentication {
+        /// Address of the BMC.
+        address: Address,
+    },
+    /// The BMC has only IPMI 1.5, and does not authenticate the packets of its sessions.
+    #[error("BMC {address} has only IPMI 1.5, and does not authenticate its messages")]
+    Unauthenticated {
+        /// Address of the BMC.
+        address: Address,
+    },
+    /// The BMC knows the user and did not respond to the login: IPMI 1.5 has no other answer to a
+    /// wrong password.
+    #[error(
+        "BMC {address} did not respond to the login of user {username:?} by IPMI 1.5, as after a \
+         wrong password"
+    )]
+    LoginIgnored {
+        /// Address of the BMC.
+        address: Address,
+        /// User name of the login.
+        username: String,
+    },
     /// The driver sent a command that must not be repeated, and got no response: the BMC may have
     /// executed the command.
     #[error("BMC {address} did not confirm {command}: the command may have been executed")]
@@ -160,7 +203,10 @@ pub enum Error {
 impl Error {
     /// Returns true if the BMC refused the user. Repeated logins may lock the account.
     pub fn refuses_login(&self) -> bool {
-        matches!(self, Self::WrongPassword { .. } | Self::Privilege { .. })
+        matches!(
+            self,
+            Self::WrongPassword { .. } | Self::Privilege { .. } | Self::LoginIgnored { .. }
+        )
     }
 
     /// Returns true if the BMC did not respond, or sent no valid response.
@@ -195,6 +241,11 @@ impl Error {
             | Self::Credentials { .. }
             | Self::UnknownSuite { .. }
             | Self::Unconfirmed { .. }
+            | Self::Downgrade { .. }
+            | Self::NoAuthentication { .. }
+            | Self::Unauthenticated { .. }
+            | Self::LoginIgnored { .. }
+            | Self::ConsoleMissing { .. }
             | Self::ConsoleDisabled { .. } => false,
         }
     }
@@ -206,9 +257,21 @@ impl Hint for Error {
             Self::ConsoleDisabled { .. } => {
                 Some("enable serial-over-LAN for this user in the setup of the BMC")
             }
-            Self::SessionRefused { status, .. } if status.is_transient() => {
-                Some("other clients hold the sessions of the BMC, which end after a minute idle")
+            Self::SessionRefused { status, .. } if status.is_transient() => Some(SESSIONS_IN_USE),
+            Self::CommandRefused { refusal, .. } if refusal.lacks_session() => {
+                Some(SESSIONS_IN_USE)
             }
+            Self::Downgrade { .. } => Some(
+                "check which device has this address and its firmware; a restart of the box \
+                 permits IPMI 1.5 for this BMC",
+            ),
+            Self::NoAuthentication { .. } => {
+                Some("enable MD5 on the LAN channel of the BMC, or update its firmware")
+            }
+            Self::Unauthenticated { .. } => {
+                Some("enable per-message authentication on the LAN channel of the BMC")
+            }
+            Self::LoginIgnored { .. } => Some("correct the Secret"),
             Self::Privilege { .. } => {
                 Some("give the user the privilege Operator on the LAN channel of the BMC")
             }

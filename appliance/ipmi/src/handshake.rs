@@ -8,6 +8,7 @@
 //! ```
 //! An unexpected datagram is an error and does not change the state.
 
+pub mod legacy;
 pub mod rakp;
 
 use stdx::Secret;
@@ -15,7 +16,7 @@ use zeroize::Zeroizing;
 
 use self::rakp::{Answer, Exchange, NAME_ONLY_LOOKUP, PASSWORD_MAX, USERNAME_MAX, open_request};
 use crate::command::OPERATOR;
-use crate::crypto::SessionKeys;
+use crate::crypto::{LegacyKey, SessionKeys};
 use crate::packet::{Packet, PayloadType, plain};
 use crate::session::Session;
 use crate::{CipherSuite, Credentials, Malformed, SessionStatus};
@@ -46,6 +47,11 @@ impl Login {
         }
         let Credentials { username, password } = credentials.clone();
         Ok(Self { username, password })
+    }
+
+    /// Returns the key of a session of IPMI 1.5; `None` if the password is too long for one.
+    pub(crate) fn legacy_key(&self) -> Option<LegacyKey> {
+        LegacyKey::new(self.password.expose().as_bytes())
     }
 }
 

@@ -1,6 +1,8 @@
-//! Line to one BMC, which all drivers of the BMC share: lock, open session, and last working suite.
+//! Line to one BMC, which all drivers of the BMC share: lock, open session, and version and suite
+//! of the last session.
 
 pub(crate) mod connect;
+mod legacy;
 pub(crate) mod link;
 
 use std::sync::Arc;
@@ -10,12 +12,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 
-use self::connect::{Live, open};
+use self::connect::{KnownVersion, Live, open};
 use self::link::{QUICK, SHORT};
 use crate::command::sdr::{SdrInfo, SensorRecord};
 use crate::handshake::Login;
 use crate::message::Command;
-use crate::{CipherSuite, Endpoint, Error, Malformed};
+use crate::{Endpoint, Error, Malformed};
 
 /// Maximum wait for the line. Each earlier turn may last [`TURN_LIMIT`].
 const QUEUE_LIMIT: Duration = Duration::from_secs(90);
@@ -32,12 +34,14 @@ const IDLE_LIMIT: Duration = Duration::from_secs(3);
 pub struct Line {
     state: Mutex<State>,
     closer_runs: AtomicBool,
+    /// True while the last session was one of IPMI 1.5.
+    is_legacy: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     warm: Option<Warm>,
-    suite: Option<CipherSuite>,
+    known: KnownVersion,
     sensors: Option<Sensors>,
 }
 
@@ -56,6 +60,11 @@ struct Warm {
 }
 
 impl Line {
+    /// Returns true if the last session was one of IPMI 1.5; false before the first session.
+    pub(crate) fn is_legacy(&self) -> bool {
+        self.is_legacy.load(Ordering::Relaxed)
+    }
+
     /// Runs `commands` with exclusive use of the line.
     pub(crate) async fn turn<T>(
         self: &Arc<Self>,
@@ -70,7 +79,7 @@ impl Line {
         let state = timeout(QUEUE_LIMIT, self.state.lock())
             .await
             .map_err(|_| late("the commands before this one", QUEUE_LIMIT))?;
-        let mut turn = Turn { endpoint, login, state };
+        let mut turn = Turn { endpoint, login, state, is_legacy: &self.is_legacy };
         let done = timeout(TURN_LIMIT, commands(&mut turn))
             .await
             .unwrap_or_else(|_| Err(late("all the commands together", TURN_LIMIT)));
@@ -120,6 +129,7 @@ pub(crate) struct Turn<'a> {
     endpoint: &'a Endpoint,
     login: Login,
     state: MutexGuard<'a, State>,
+    is_legacy: &'a AtomicBool,
 }
 
 impl Turn<'_> {
@@ -168,7 +178,7 @@ impl Turn<'_> {
     /// unknown state. A session with another suite or login is closed.
     async fn warm(&mut self) -> Option<Warm> {
         let warm = self.state.warm.take()?;
-        let suits = self.endpoint.cipher_suite.is_none_or(|suite| suite == warm.live.suite());
+        let suits = self.endpoint.cipher_suite.is_none_or(|suite| Some(suite) == warm.live.suite());
         if suits && warm.login == self.login {
             return Some(warm);
         }
@@ -185,21 +195,32 @@ impl Turn<'_> {
     }
 
     async fn open(&mut self) -> Result<Live, Error> {
-        let Endpoint { address, credentials, .. } = self.endpoint;
-        let cipher_suite = self.endpoint.cipher_suite;
-        let known = self.state.suite.take();
-        let username = &credentials.username;
-        let opened = match open(address, &self.login, username, cipher_suite, known).await {
+        let Endpoint { address, credentials, cipher_suite } = self.endpoint;
+        let (known, username) = (self.state.known, &credentials.username);
+        // A canceled call leaves the version, and not the suite.
+        self.state.known = known.without_suite();
+        let opened = match open(address, &self.login, username, *cipher_suite, known).await {
             // The BMC no longer accepts the suite that worked last: tries all suites again.
-            Err(Error::SuiteRefused { .. }) if known.is_some() && cipher_suite.is_none() => {
-                open(address, &self.login, username, None, None).await
+            Err(Error::SuiteRefused { .. })
+                if matches!(known, KnownVersion::Plus(Some(_))) && cipher_suite.is_none() =>
+            {
+                open(address, &self.login, username, None, known.without_suite()).await
             }
             opened => opened,
         };
-        self.state.suite = match &opened {
-            Ok(live) => Some(live.suite()),
+        self.state.known = match opened.as_ref().map(Live::suite) {
+            Ok(Some(suite)) => KnownVersion::Plus(Some(suite)),
+            Ok(None) => KnownVersion::Legacy,
             Err(_) => known,
         };
+        let is_legacy = matches!(self.state.known, KnownVersion::Legacy);
+        self.is_legacy.store(is_legacy, Ordering::Relaxed);
         opened
     }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the kernel gives randomness");
+    bytes
 }

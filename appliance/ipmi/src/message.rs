@@ -1,7 +1,7 @@
 //! IPMI messages: request and response inside a packet (IPMI 2.0 §13.8).
 
 use crate::wire::Reader;
-use crate::{CompletionCode, Malformed};
+use crate::{CompletionCode, Malformed, Refusal};
 
 /// Address of the BMC on its own bus, then the address of remote console software (the box).
 const BMC: u8 = 0x20;
@@ -38,6 +38,13 @@ pub trait Command {
     /// # Errors
     /// The data is too short or contains an invalid value.
     fn reply(&self, data: &[u8]) -> Result<Self::Reply, Malformed>;
+}
+
+impl Refusal {
+    /// Returns the refusal of a command.
+    pub(crate) fn of<C: Command>(code: CompletionCode) -> Self {
+        Self { net_fn: C::NET_FN, command: C::CODE, code }
+    }
 }
 
 /// Fields that identify the response to a request.

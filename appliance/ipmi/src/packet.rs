@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! 06 00 ff 07                      RMCP: version, reserved, no ACK, class IPMI
-//! 00 <sequence 4> <session 4> <length 1> payload      IPMI 1.5
+//! 00 or 02 <sequence 4> <session 4> [<AuthCode 16>] <length 1> payload   IPMI 1.5
 //! 06 <type> <session 4> <sequence 4> <length 2> payload [<trailer>]       RMCP+
 //! trailer: pad ff.. to 4 · pad length · 07 · AuthCode over 06 .. 07
 //! ```
 
+mod legacy;
+
+pub use self::legacy::{Legacy, legacy, signed};
 use crate::Malformed;
 use crate::crypto::SessionKeys;
 use crate::wire::Reader;
@@ -15,7 +18,6 @@ use crate::wire::Reader;
 pub const MAX_DATAGRAM: usize = 1024;
 
 const RMCP: [u8; 4] = [0x06, 0x00, 0xFF, 0x07];
-const AUTH_NONE: u8 = 0x00;
 const AUTH_RMCP_PLUS: u8 = 0x06;
 const NEXT_HEADER: u8 = 0x07;
 const ENCRYPTED: u8 = 0x80;
@@ -77,11 +79,8 @@ impl PayloadType {
 /// Parsed datagram. The lengths are checked, the content is not yet verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// IPMI 1.5 packet without authentication, for requests before the session.
-    Legacy {
-        /// Bytes of the IPMI message.
-        payload: &'a [u8],
-    },
+    /// Packet with an IPMI 1.5 session header, also for requests before a session of IPMI 2.0.
+    Legacy(Legacy<'a>),
     /// Packet with an RMCP+ session header.
     Plus(Plus<'a>),
 }
@@ -122,13 +121,8 @@ impl<'a> Packet<'a> {
         }
         let whole = reader.rest();
         match reader.byte("authentication type")? {
-            AUTH_NONE => {
-                reader.take(8, "session header")?;
-                let len = reader.byte("payload length")?;
-                Ok(Self::Legacy { payload: reader.take(len.into(), "payload")? })
-            }
             AUTH_RMCP_PLUS => Plus::parse(whole, reader).map(Self::Plus),
-            _ => Err(Malformed::Field("authentication type")),
+            authentication => Legacy::parse(authentication, reader).map(Self::Legacy),
         }
     }
 }
@@ -174,12 +168,6 @@ impl<'a> Plus<'a> {
         }
         keys.decrypt(self.payload)
     }
-}
-
-/// Encodes an IPMI 1.5 datagram without session. `message` has at most 255 bytes.
-pub fn legacy(message: &[u8]) -> Vec<u8> {
-    let len = u8::try_from(message.len()).expect("our messages before a session are short");
-    [RMCP.as_slice(), &[AUTH_NONE, 0, 0, 0, 0, 0, 0, 0, 0, len], message].concat()
 }
 
 /// Encodes an RMCP+ datagram for the session setup: no ID, no sequence number, no AuthCode.

@@ -1,17 +1,25 @@
-//! Open session: encrypts and signs requests; verifies and decrypts responses, and drops replays.
+//! Open session: encrypts and signs requests; verifies and decrypts responses, and drops replays. A
+//! session of IPMI 1.5 signs only.
 
 pub mod sol;
 
 use crate::command::session::CloseSession;
-use crate::crypto::{BLOCK, SessionKeys};
+use crate::crypto::{BLOCK, LegacyKey, SessionKeys};
 use crate::message::{Command, Expected, SEQUENCE_MASK, request, response};
-use crate::packet::{Packet, PayloadType, sealed};
-use crate::{CompletionCode, Malformed};
+use crate::packet::{Packet, PayloadType, sealed, signed};
+use crate::{CipherSuite, CompletionCode, Malformed};
+
+/// Protection of the packets of a session.
+enum Protection {
+    /// RMCP+ with encryption. The BMC sends to the session ID of the console.
+    Plus { keys: SessionKeys, console_id: u32 },
+    /// IPMI 1.5 with MD5 and without encryption. Both sides use the session ID of the BMC.
+    Legacy(LegacyKey),
+}
 
 /// Open session with a BMC.
 pub struct Session {
-    keys: SessionKeys,
-    console_id: u32,
+    protection: Protection,
     managed_id: u32,
     /// Session sequence number of the last sent packet; 0 is never sent.
     sent: u32,
@@ -28,12 +36,28 @@ pub struct Outstanding {
 
 impl Session {
     pub(crate) fn new(keys: SessionKeys, console_id: u32, managed_id: u32) -> Self {
-        Self { keys, console_id, managed_id, sent: 0, requested: 0, window: Window::default() }
+        let protection = Protection::Plus { keys, console_id };
+        Self { protection, managed_id, sent: 0, requested: 0, window: Window::default() }
     }
 
-    /// Returns the cipher suite of the session.
-    pub fn suite(&self) -> crate::CipherSuite {
-        self.keys.suite()
+    /// Creates a session of IPMI 1.5. The next packet to the BMC has the session sequence number
+    /// `to_bmc`, and the next one from the BMC has `from_bmc`.
+    pub(super) fn legacy(key: LegacyKey, managed_id: u32, to_bmc: u32, from_bmc: u32) -> Self {
+        Self {
+            protection: Protection::Legacy(key),
+            managed_id,
+            sent: to_bmc.wrapping_sub(1),
+            requested: 0,
+            window: Window { highest: from_bmc.saturating_sub(1), below: u32::MAX },
+        }
+    }
+
+    /// Returns the cipher suite of the session; `None` for IPMI 1.5.
+    pub fn suite(&self) -> Option<CipherSuite> {
+        match &self.protection {
+            Protection::Plus { keys, .. } => Some(keys.suite()),
+            Protection::Legacy(_) => None,
+        }
     }
 
     /// Returns the command that closes the session.
@@ -56,9 +80,14 @@ impl Session {
     }
 
     /// Returns the datagram of a payload, with a new session sequence number. `iv` must be random.
+    /// A session of IPMI 1.5 has payloads of the type [`PayloadType::Message`] only.
     pub fn seal(&mut self, payload_type: PayloadType, payload: &[u8], iv: [u8; BLOCK]) -> Vec<u8> {
         self.sent = self.sent.wrapping_add(1).max(1);
-        sealed(&self.keys, (self.managed_id, self.sent), iv, payload_type, payload)
+        let header = (self.managed_id, self.sent);
+        match &self.protection {
+            Protection::Plus { keys, .. } => sealed(keys, header, iv, payload_type, payload),
+            Protection::Legacy(key) => signed(key, header, payload),
+        }
     }
 
     /// Processes a datagram from the BMC. Returns completion code and data of the awaited response.
@@ -84,18 +113,26 @@ impl Session {
         payload_type: PayloadType,
         datagram: &[u8],
     ) -> Result<Vec<u8>, Malformed> {
-        let Packet::Plus(packet) = Packet::parse(datagram)? else {
-            return Err(Malformed::Stray("IPMI 1.5 session header"));
+        let (payload, sequence) = match (&self.protection, Packet::parse(datagram)?) {
+            (Protection::Plus { keys, console_id }, Packet::Plus(packet)) => {
+                if packet.payload_type != payload_type {
+                    return Err(Malformed::Stray("payload type"));
+                }
+                if packet.session_id != *console_id {
+                    return Err(Malformed::Stray("session ID"));
+                }
+                (packet.open(keys)?, packet.sequence)
+            }
+            (Protection::Legacy(key), Packet::Legacy(packet)) => {
+                if payload_type != PayloadType::Message || packet.session_id != self.managed_id {
+                    return Err(Malformed::Stray("session ID"));
+                }
+                (packet.verified(key)?.to_vec(), packet.sequence)
+            }
+            _ => return Err(Malformed::Stray("session header of another IPMI version")),
         };
-        if packet.payload_type != payload_type {
-            return Err(Malformed::Stray("payload type"));
-        }
-        if packet.session_id != self.console_id {
-            return Err(Malformed::Stray("session ID"));
-        }
-        let payload = packet.open(&self.keys)?;
         // Only a verified packet may advance the received sequence number.
-        self.window.take(packet.sequence)?;
+        self.window.take(sequence)?;
         Ok(payload)
     }
 }

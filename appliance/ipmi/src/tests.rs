@@ -12,7 +12,10 @@ use crate::command::payload::{ActivateSol, DeactivateSol, GetSolActivation};
 use crate::command::sdr::{GetSdr, GetSdrInfo, SensorRecord};
 use crate::command::sel::{GetSelEntry, GetSelInfo, ReserveSel};
 use crate::command::sensor::{GetReadingFactors, GetSensorReading};
-use crate::command::session::{CloseSession, GetCipherSuites, SetPrivilege, suite_numbers};
+use crate::command::session::{
+    ActivateSession, CloseSession, GetAuthCapabilities, GetChallenge, GetCipherSuites,
+    SetPrivilege, suite_numbers,
+};
 use crate::crypto::SessionKeys;
 use crate::error::refusal::OF_COMMANDS;
 use crate::handshake::rakp::Answer;
@@ -105,6 +108,8 @@ fn every_code_of_the_table_is_of_a_command_that_is_sent() {
     let sent = [
         number::<SetBootOption>(),
         number::<GetBootFlags>(),
+        number::<GetChallenge>(),
+        number::<ActivateSession>(),
         number::<SetPrivilege>(),
         number::<CloseSession>(),
         number::<ActivateSol>(),
@@ -148,6 +153,9 @@ proptest! {
         replies(SetPrivilege(3), &bytes);
         replies(CloseSession { session_id: 1 }, &bytes);
         replies(GetCipherSuites { slice: 0 }, &bytes);
+        replies(GetAuthCapabilities { is_extended: true }, &bytes);
+        replies(GetChallenge { username: [0; 16] }, &bytes);
+        replies(ActivateSession { challenge: [0; 16], from_bmc: 1 }, &bytes);
         replies(ActivateSol, &bytes);
         replies(GetSolActivation, &bytes);
         replies(GetSelInfo, &bytes);

@@ -76,9 +76,6 @@ done
 exit 0
 "#;
 
-/// RMCP's port (IPMI v2.0, 13.1.1).
-const PORT: u16 = 623;
-
 /// Request Get Channel Authentication Capabilities outside of a session, which any BMC answers.
 const ANYONE_THERE: [u8; 23] = [
     0x06, 0x00, 0xFF, 0x07, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0x09, 0x20, 0x18, 0xC8, 0x81, 0x00, 0x38,
@@ -93,6 +90,8 @@ pub struct IpmiSim {
 }
 
 impl IpmiSim {
+    /// RMCP's port (IPMI v2.0, 13.1.1).
+    pub const PORT: u16 = 623;
     /// User with administrator privilege.
     pub const USERNAME: &str = "admin";
     /// Password of the user [`IpmiSim::USERNAME`].
@@ -143,7 +142,7 @@ impl IpmiSim {
 
     fn wait_until_it_answers(&self) -> Result<()> {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
-        socket.connect((self.address, PORT))?;
+        socket.connect((self.address, Self::PORT))?;
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         let answers = || {
             let mut buffer = [0; 64];
@@ -158,13 +157,18 @@ impl IpmiSim {
     /// Endpoint of the BMC. The client uses `cipher_suite`, or selects a suite itself for `None`.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
-            address: Address { host: self.address.to_string(), port: PORT },
+            address: Address { host: self.address.to_string(), port: Self::PORT },
             credentials: Credentials {
                 username: Self::USERNAME.into(),
                 password: Self::PASSWORD.into(),
             },
             protocol: Protocol::Ipmi { cipher_suite },
         }
+    }
+
+    /// Address of the BMC.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
     }
 
     /// All commands that the chassis received, in order: `power 1`, `boot pxe`, `reset 1`,
@@ -183,12 +187,13 @@ impl Drop for IpmiSim {
 }
 
 fn configuration(address: Ipv4Addr, chassis: &Path, serial: Option<SocketAddr>) -> String {
+    let port = IpmiSim::PORT;
     let serial = serial.map(|serial| format!("  sol \"tcp:{serial}\" 115200\n"));
     let levels = ["callback", "user", "operator", "admin"]
         .map(|level| format!("    allowed_auths_{level} none md2 md5 straight\n"))
         .concat();
     format!(
-        "name \"nuc\"\nset_working_mc 0x20\n  startlan 1\n    addr {address} {PORT}\n    \
+        "name \"nuc\"\nset_working_mc 0x20\n  startlan 1\n    addr {address} {port}\n    \
          priv_limit admin\n{levels}    guid a123456789abcdefa123456789abcdef\n  endlan\n  \
          chassis_control \"{} 1\"\n{}  \
          user 1 true  \"\"        \"test\" user     10       none md2 md5 straight\n  \

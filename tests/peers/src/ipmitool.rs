@@ -13,12 +13,22 @@ use crate::find;
 pub struct Ipmitool {
     program: PathBuf,
     endpoint: Endpoint,
-    suite: CipherSuite,
+    /// Cipher suite of IPMI 2.0; `None` for IPMI 1.5.
+    suite: Option<CipherSuite>,
 }
 
 impl Ipmitool {
     /// A client of the BMC of `endpoint` that uses exactly the cipher suite `suite`.
     pub fn new(endpoint: &Endpoint, suite: CipherSuite) -> Result<Self> {
+        Self::with(endpoint, Some(suite))
+    }
+
+    /// A client of the BMC of `endpoint` that uses IPMI 1.5 with MD5.
+    pub fn legacy(endpoint: &Endpoint) -> Result<Self> {
+        Self::with(endpoint, None)
+    }
+
+    fn with(endpoint: &Endpoint, suite: Option<CipherSuite>) -> Result<Self> {
         let program = find("ipmitool", "ipmitool")?;
         Ok(Self { program, endpoint: endpoint.clone(), suite })
     }
@@ -47,8 +57,12 @@ impl Ipmitool {
     fn command(&self, words: &str) -> Command {
         let Endpoint { address, credentials, .. } = &self.endpoint;
         let mut command = Command::new(&self.program);
+        match self.suite {
+            Some(suite) => command.args(["-I", "lanplus", "-C", &suite.to_string()]),
+            None => command.args(["-I", "lan", "-A", "MD5"]),
+        };
         command
-            .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
+            .args(["-H", &address.host])
             .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
             // By default ipmitool sends a request again after one second, and the BMC would execute
             // the request twice.

@@ -17,6 +17,7 @@ mod ipmitool;
 pub mod kubeconfig;
 mod kubectl;
 mod loopback;
+pub mod old_bmc;
 mod process;
 mod program;
 mod tinboxd;

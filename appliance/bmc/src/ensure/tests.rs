@@ -74,7 +74,7 @@ impl Driver for Unpowered {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { power: &[], boot: BootControl::None, features: Vec::new() }
+        Capabilities { power: &[], boot: BootControl::None, features: Vec::new(), weakness: None }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -172,7 +172,12 @@ impl Driver for RedfishDriver {
         let Some(learned) = self.service.learned() else {
             // Before the first contact, a request shows what the service has.
             let power = Capabilities::ALL_POWER;
-            return Capabilities { power, boot: BootControl::Always, features: Vec::new() };
+            return Capabilities {
+                power,
+                boot: BootControl::Always,
+                features: Vec::new(),
+                weakness: None,
+            };
         };
         let offers = |request: PowerRequest| request.is_offered(&learned.reset_types);
         let power = match (offers(PowerRequest::Soft), offers(PowerRequest::Reset)) {
@@ -193,6 +198,7 @@ impl Driver for RedfishDriver {
             power,
             boot: if learned.boot_always { BootControl::Always } else { BootControl::Once },
             features: features.into_iter().filter(|(has, _)| *has).map(|(_, it)| it).collect(),
+            weakness: None,
         }
     }
 

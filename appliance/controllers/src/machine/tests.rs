@@ -13,7 +13,7 @@ fn reading(report: Result<Power, &str>, sightings: Vec<Sighting>) -> Reading {
     let seen = MachineSightings { sightings, ..MachineSightings::default() };
     let conclusion = seen.conclude(report.ok(), false);
     let error = report.err().map(str::to_owned);
-    Reading { conclusion, error, capabilities: vec!["on".to_owned()] }
+    Reading { conclusion, error, weakness: None, capabilities: vec!["on".to_owned()] }
 }
 
 #[test]
@@ -29,6 +29,17 @@ fn writes_only_news() {
     assert!(decide(&lost, reading(Ok(Power::Off)), now).is_some());
     let other = Reading { capabilities: Vec::new(), ..reading(Ok(Power::On)) };
     assert!(decide(&on, other, now).is_some());
+}
+
+#[test]
+fn the_condition_has_the_weakness_of_a_connection_that_works() {
+    let message = |report| {
+        let weak = Reading { weakness: Some("weak"), ..reading(report, Vec::new()) };
+        let status = decide(&MachineStatus::default(), weak, Timestamp::UNIX_EPOCH).unwrap();
+        format!("{}: {}", status.conditions[0].status, status.conditions[0].message)
+    };
+    assert_eq!(message(Ok(Power::On)), "True: weak");
+    assert_eq!(message(Err("no answer")), "False: no answer");
 }
 
 #[test]

@@ -36,6 +36,10 @@ impl Ipmi {
     pub async fn console(&self) -> Result<DuplexStream, Error> {
         let open = self.line.turn(&self.endpoint, async |turn| turn.open_separate().await);
         let mut live = open.await?;
+        if live.suite().is_none() {
+            live.close().await;
+            return Err(Error::ConsoleMissing { address: self.endpoint.address.clone() });
+        }
         let limits = match live.call(&ActivateSol, QUICK).await {
             Ok(limits) => limits,
             Err(error) => {

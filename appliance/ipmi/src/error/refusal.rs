@@ -34,13 +34,21 @@ const ERASING: &str = "the event log is being erased";
 const NO_PARAMETER: &str = "parameter not supported";
 const PAYLOAD_DISABLED: &str = "payload type disabled";
 
-/// Codes of the commands that the driver sends. Tables 22-24, 22-25, 24-2, 24-3, 28-12, 28-13,
+/// Codes of the commands that the driver sends. Tables 22-21 to 22-25, 24-2, 24-3, 28-12, 28-13,
 /// 31-2, 31-4 and 31-5 of IPMI 2.0; the other commands have codes of table 5-2 only.
-pub(crate) const OF_COMMANDS: [(Key, &str); 19] = [
+pub(crate) const OF_COMMANDS: [(Key, &str); 27] = [
     ((0x00, 0x08, 0x80), NO_PARAMETER),
     ((0x00, 0x08, 0x81), "another client is changing the boot options"),
     ((0x00, 0x08, 0x82), "parameter is read-only"),
     ((0x00, 0x09, 0x80), NO_PARAMETER),
+    ((0x06, 0x39, 0x81), "unknown user name"),
+    ((0x06, 0x39, 0x82), "the user without a name is not enabled"),
+    ((0x06, 0x3A, 0x81), "no session is free"),
+    ((0x06, 0x3A, 0x82), "no session is free for this user"),
+    ((0x06, 0x3A, 0x83), "no session is free at this privilege level"),
+    ((0x06, 0x3A, 0x84), "session sequence number out of range"),
+    ((0x06, 0x3A, 0x85), "invalid session ID"),
+    ((0x06, 0x3A, 0x86), "requested level exceeds the privilege limit of the user or channel"),
     ((0x06, 0x3B, 0x80), "requested level not available for this user"),
     ((0x06, 0x3B, 0x81), "requested level exceeds the privilege limit of the user or channel"),
     ((0x06, 0x3B, 0x82), "cannot disable the authentication of user level"),
@@ -59,8 +67,15 @@ pub(crate) const OF_COMMANDS: [(Key, &str); 19] = [
 ];
 
 /// Codes of [`OF_COMMANDS`] after which the BMC may accept the same command later.
-const TRANSIENT: [Key; 4] =
-    [(0x00, 0x08, 0x81), (0x0A, 0x40, 0x81), (0x0A, 0x42, 0x81), (0x0A, 0x43, 0x81)];
+const TRANSIENT: [Key; 7] = [
+    (0x00, 0x08, 0x81),
+    (0x06, 0x3A, 0x81),
+    (0x06, 0x3A, 0x82),
+    (0x06, 0x3A, 0x83),
+    (0x0A, 0x40, 0x81),
+    (0x0A, 0x42, 0x81),
+    (0x0A, 0x43, 0x81),
+];
 
 impl Refusal {
     fn key(self) -> Key {
@@ -71,6 +86,21 @@ impl Refusal {
     pub fn is_transient(self) -> bool {
         matches!(self.code.0, 0xC0 | 0xC3 | 0xC4 | 0xCE | 0xD0 | 0xD1 | 0xD2 | 0xD3)
             || TRANSIENT.contains(&self.key())
+    }
+
+    /// Returns true if the BMC does not know the user of a session of IPMI 1.5.
+    pub(crate) fn refuses_user(self) -> bool {
+        matches!(self.key(), (0x06, 0x39, 0x81 | 0x82))
+    }
+
+    /// Returns true if the user of a session of IPMI 1.5 must not have the requested privilege.
+    pub(crate) fn refuses_privilege(self) -> bool {
+        self.key() == (0x06, 0x3A, 0x86)
+    }
+
+    /// Returns true if the BMC refused a session of IPMI 1.5 because all its sessions are in use.
+    pub(crate) fn lacks_session(self) -> bool {
+        matches!(self.key(), (0x06, 0x3A, 0x81..=0x83))
     }
 
     /// Returns a short description, from the words of the standard.

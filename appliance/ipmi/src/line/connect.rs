@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::link::{KNOCK, Link, QUICK, SHORT, SLOW, Waits};
+use super::{legacy, random};
 use crate::command::OPERATOR;
 use crate::command::session::{GetCipherSuites, SetPrivilege, suite_numbers};
 use crate::handshake::{Handshake, Login, OPEN_SESSION, Progress, Seed, SessionRefusal};
-use crate::message::{Command, request, response};
-use crate::packet::{Packet, PayloadType, legacy};
+use crate::message::Command;
+use crate::packet::PayloadType;
 use crate::session::{Outstanding, Session};
 use crate::{Address, CipherSuite, CompletionCode, Error, Malformed, Refusal};
 
@@ -28,35 +29,118 @@ pub(crate) struct Live {
     is_closed: bool,
 }
 
-/// Opens a session. `asked` is the required cipher suite, `known` the suite that worked the last
-/// time. With neither, the suites of [`candidates`] are tried.
+/// IPMI version of the earlier sessions with a BMC.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum KnownVersion {
+    /// No session was opened.
+    #[default]
+    Unknown,
+    /// IPMI 1.5: the BMC stated that it has no IPMI 2.0.
+    Legacy,
+    /// IPMI 2.0, with the suite that worked last. From then on IPMI 1.5 is never used.
+    Plus(Option<CipherSuite>),
+}
+
+impl KnownVersion {
+    /// Returns the version without the suite, so that all suites are tried.
+    pub(super) fn without_suite(self) -> Self {
+        match self {
+            Self::Plus(_) => Self::Plus(None),
+            other => other,
+        }
+    }
+}
+
+/// Opens a session. A required suite `asked` is never replaced, also not by IPMI 1.5.
 pub(crate) async fn open(
     address: &Address,
     login: &Login,
     username: &str,
     asked: Option<CipherSuite>,
-    known: Option<CipherSuite>,
+    known: KnownVersion,
 ) -> Result<Live, Error> {
     let mut link = Link::connect(address).await?;
-    let candidates = match asked.or(known) {
-        Some(suite) => vec![suite],
-        None => candidates(&mut link).await?,
+    let session = match asked {
+        Some(suite) => open_plus(&mut link, login, username, &[suite]).await?,
+        None => negotiate(&mut link, login, username, known).await?,
     };
+    let mut live = Live { link, session, is_closed: false };
+    live.call(&SetPrivilege(OPERATOR), QUICK).await.map_err(|error| match error {
+        Error::CommandRefused { address, refusal, .. } if !refusal.is_transient() => {
+            let (username, status) = (username.to_owned(), refusal.to_string());
+            Error::Privilege { address, username, status }
+        }
+        error => error,
+    })?;
+    Ok(live)
+}
+
+/// Opens a session of IPMI 2.0, or one of IPMI 1.5 with a BMC that states that it has nothing else.
+async fn negotiate(
+    link: &mut Link,
+    login: &Login,
+    username: &str,
+    known: KnownVersion,
+) -> Result<Session, Error> {
+    if let KnownVersion::Legacy = known {
+        // New firmware may bring IPMI 2.0, so the BMC is asked each time.
+        let capabilities = legacy::capabilities(link).await?;
+        if !capabilities.has_plus {
+            return legacy::open(link, login, username, capabilities).await;
+        }
+    }
+    let suites = match known {
+        KnownVersion::Plus(Some(suite)) => vec![suite],
+        _ => match timeout(DISCOVERY_LIMIT, discover(link)).await.unwrap_or(SuiteList::Silence) {
+            SuiteList::Numbers(numbers) => candidates(link, &numbers)?,
+            SuiteList::Refused => match fallback(link, login, username, known).await? {
+                Some(session) => return Ok(session),
+                None => CipherSuite::PREFERRED.to_vec(),
+            },
+            SuiteList::Silence => CipherSuite::PREFERRED.to_vec(),
+        },
+    };
+    match open_plus(link, login, username, &suites).await {
+        Err(error @ (Error::NoAnswer { .. } | Error::Timeout { step: OPEN_SESSION, .. })) => {
+            fallback(link, login, username, known).await?.ok_or(error)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens a session of IPMI 1.5 if the BMC states that it has no IPMI 2.0. A BMC that had a session
+/// of IPMI 2.0 gets no login that is protected less.
+async fn fallback(
+    link: &mut Link,
+    login: &Login,
+    username: &str,
+    known: KnownVersion,
+) -> Result<Option<Session>, Error> {
+    let Ok(capabilities) = legacy::capabilities(link).await else { return Ok(None) };
+    if capabilities.has_plus {
+        return Ok(None);
+    }
+    if let KnownVersion::Plus(_) = known {
+        return Err(Error::Downgrade { address: link.address().clone() });
+    }
+    legacy::open(link, login, username, capabilities).await.map(Some)
+}
+
+/// Opens a session of IPMI 2.0 with the first of the suites that the BMC accepts.
+async fn open_plus(
+    link: &mut Link,
+    login: &Login,
+    username: &str,
+    suites: &[CipherSuite],
+) -> Result<Session, Error> {
+    let address = link.address().clone();
     let mut refused = None;
-    for (at, suite) in candidates.iter().copied().enumerate() {
-        let is_last = at + 1 == candidates.len();
-        match handshake(&mut link, login, username, suite).await {
+    for (at, suite) in suites.iter().copied().enumerate() {
+        let is_last = at + 1 == suites.len();
+        match handshake(link, login, username, suite).await {
             Ok(session) => {
                 tracing::debug!(bmc = %address, suite = suite.id(), "session opened");
-                let mut live = Live { link, session, is_closed: false };
-                live.call(&SetPrivilege(OPERATOR), QUICK).await.map_err(|error| match error {
-                    Error::CommandRefused { address, refusal, .. } if !refusal.is_transient() => {
-                        let (username, status) = (username.to_owned(), refusal.to_string());
-                        Error::Privilege { address, username, status }
-                    }
-                    error => error,
-                })?;
-                return Ok(live);
+                return Ok(session);
             }
             // A BMC may also drop a proposal whose suite is unknown to it.
             Err(
@@ -68,28 +152,22 @@ pub(crate) async fn open(
                 refused = Some(error);
             }
             Err(Error::SuiteRefused { reason, .. }) => {
-                return Err(suite_refused(address, &candidates, reason));
+                return Err(suite_refused(&address, suites, reason));
             }
             // The BMC refused the earlier suites explicitly: it is reachable, and supports none of
             // them.
             Err(Error::NoAnswer { .. }) if matches!(refused, Some(Error::SuiteRefused { .. })) => {
-                return Err(suite_refused(
-                    address,
-                    &candidates,
-                    "no response to the last suite".into(),
-                ));
+                let reason = "no response to the last suite".into();
+                return Err(suite_refused(&address, suites, reason));
             }
             Err(error) => return Err(error),
         }
     }
-    Err(suite_refused(address, &candidates, "no suite was tried".into()))
+    Err(suite_refused(&address, suites, "no suite was tried".into()))
 }
 
-/// Returns the cipher suites to try, best first.
-async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
-    let Ok(Some(offered)) = timeout(DISCOVERY_LIMIT, discover(link)).await else {
-        return Ok(CipherSuite::PREFERRED.to_vec());
-    };
+/// Returns the cipher suites to try, best first, of those that the BMC offers.
+fn candidates(link: &Link, offered: &[u8]) -> Result<Vec<CipherSuite>, Error> {
     let wanted = |suite: &CipherSuite| offered.contains(&suite.id());
     let candidates: Vec<_> = CipherSuite::PREFERRED.into_iter().filter(wanted).collect();
     if candidates.is_empty() {
@@ -100,32 +178,32 @@ async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
     Ok(candidates)
 }
 
-/// Requests the numbers of the BMC's cipher suites; `None` if the BMC returns no list.
-async fn discover(link: &mut Link) -> Option<Vec<u8>> {
+/// Answer to the query of the cipher suites.
+enum SuiteList {
+    Numbers(Vec<u8>),
+    /// The BMC refused the query, which IPMI 1.5 does not have, or has no suite.
+    Refused,
+    Silence,
+}
+
+/// Requests the numbers of the BMC's cipher suites.
+async fn discover(link: &mut Link) -> SuiteList {
     let mut records = Vec::new();
     for slice in 0..GetCipherSuites::SLICES {
-        let command = GetCipherSuites { slice };
-        let (message, expected) = request(&command, slice);
-        let datagram = legacy(&message);
-        let sent = |_: &mut ()| datagram.clone();
-        let accept = |_: &mut (), received: &[u8]| {
-            let Packet::Legacy { payload } = Packet::parse(received)? else {
-                return Err(Malformed::Stray("RMCP+ session header"));
-            };
-            match response(payload, expected)? {
-                (CompletionCode::OK, data) => command.reply(data).map(Some),
-                _ => Ok(None),
-            }
+        let found = match link.ask(&GetCipherSuites { slice }, slice).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) => return SuiteList::Refused,
+            Err(_) => return SuiteList::Silence,
         };
-        let stateless = &mut ();
-        let asked = link.exchange(GetCipherSuites::NAME, SHORT, stateless, sent, accept);
-        let found = asked.await.ok()??;
         records.extend_from_slice(&found);
         if found.len() < GetCipherSuites::SLICE_LEN {
             break;
         }
     }
-    Some(suite_numbers(&records)).filter(|numbers| !numbers.is_empty())
+    match suite_numbers(&records) {
+        numbers if numbers.is_empty() => SuiteList::Refused,
+        numbers => SuiteList::Numbers(numbers),
+    }
 }
 
 async fn handshake(
@@ -206,8 +284,8 @@ fn suite_refused(address: &Address, allowed: &[CipherSuite], reason: String) -> 
 }
 
 impl Live {
-    /// Returns the cipher suite of the session.
-    pub(crate) fn suite(&self) -> CipherSuite {
+    /// Returns the cipher suite of the session; `None` for IPMI 1.5.
+    pub(crate) fn suite(&self) -> Option<CipherSuite> {
         self.session.suite()
     }
 
@@ -230,7 +308,7 @@ impl Live {
         answer.map_err(|code| Error::CommandRefused {
             address: self.link.address().clone(),
             command: C::NAME,
-            refusal: Refusal { net_fn: C::NET_FN, command: C::CODE, code },
+            refusal: Refusal::of::<C>(code),
         })
     }
 
@@ -301,10 +379,4 @@ impl Drop for Live {
 fn seed() -> Seed {
     let [tag] = random();
     Seed { tag, console_id: u32::from_le_bytes(random()), console_random: random() }
-}
-
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the kernel gives randomness");
-    bytes
 }

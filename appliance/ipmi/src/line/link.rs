@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout_at};
 
-use crate::packet::MAX_DATAGRAM;
-use crate::{Address, Error, Malformed};
+use crate::message::{Command, request, response};
+use crate::packet::{MAX_DATAGRAM, Packet, legacy};
+use crate::{Address, CompletionCode, Error, Malformed, Refusal};
 
 /// Waits for a response after each transmission; the length is the number of transmissions.
 pub(crate) type Waits = &'static [Duration];
@@ -98,6 +99,27 @@ impl Link {
             }
         }
         Err(self.silence(step, start.elapsed(), complaint))
+    }
+
+    /// Sends a request outside of a session. Returns the reply or the refusal.
+    pub(crate) async fn ask<C: Command>(
+        &mut self,
+        command: &C,
+        sequence: u8,
+    ) -> Result<Result<C::Reply, Refusal>, Error> {
+        let (message, expected) = request(command, sequence);
+        let datagram = legacy(&message);
+        let sent = |_: &mut ()| datagram.clone();
+        let accept = |_: &mut (), received: &[u8]| {
+            let Packet::Legacy(packet) = Packet::parse(received)? else {
+                return Err(Malformed::Stray("RMCP+ session header"));
+            };
+            match response(packet.open(0)?, expected)? {
+                (CompletionCode::OK, data) => command.reply(data).map(Ok),
+                (code, _) => Ok(Err(Refusal::of::<C>(code))),
+            }
+        };
+        self.exchange(C::NAME, SHORT, &mut (), sent, accept).await
     }
 
     /// Waits for the next datagram. Safe to cancel.

@@ -3,6 +3,7 @@
 pub mod clock;
 mod console;
 mod full;
+mod legacy;
 mod malformed;
 mod openipmi;
 mod records;

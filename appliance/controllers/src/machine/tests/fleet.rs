@@ -69,7 +69,7 @@ impl Driver for Bmc {
 
     fn capabilities(&self) -> Capabilities {
         let power = Capabilities::ALL_POWER;
-        Capabilities { power, boot: BootControl::Always, features: Vec::new() }
+        Capabilities { power, boot: BootControl::Always, features: Vec::new(), weakness: None }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use peers::bmc_sim::BmcSim;
+use peers::old_bmc::OldBmc;
 use stdx::testing::{PATIENCE, Wait};
 
 /// Interval between two checks of the simulator, in real time.
@@ -28,8 +29,36 @@ pub fn stop() -> SyncSender<()> {
     running
 }
 
+/// BMC that counts what it receives.
+pub trait Counting {
+    /// Number of datagrams that arrived.
+    fn received(&self) -> usize;
+    /// Number of pauses, in which no datagram came.
+    fn pauses(&self) -> usize;
+}
+
+impl Counting for BmcSim {
+    fn received(&self) -> usize {
+        self.traffic().received
+    }
+
+    fn pauses(&self) -> usize {
+        self.pauses()
+    }
+}
+
+impl Counting for OldBmc {
+    fn received(&self) -> usize {
+        self.received().len()
+    }
+
+    fn pauses(&self) -> usize {
+        self.pauses()
+    }
+}
+
 /// Runs `work` with a clock that advances only after the simulator has answered all it received.
-pub async fn paced<T>(sim: &BmcSim, work: impl Future<Output = T>) -> T {
+pub async fn paced<T>(sim: &impl Counting, work: impl Future<Output = T>) -> T {
     let _stopped = stop();
     let mut work = pin!(work);
     loop {
@@ -66,15 +95,15 @@ pub async fn until(mut holds: impl FnMut() -> bool) {
 /// read the answers. The simulator counts a pause when its socket is empty. After two pauses all
 /// earlier answers are sent, and the runtime reads them during the next sleep. A request that such
 /// an answer causes arrives before the next two pauses; the loop then begins again.
-async fn settled(sim: &BmcSim) {
+async fn settled(sim: &impl Counting) {
     loop {
-        let received = sim.traffic().received;
+        let received = sim.received();
         for _ in 0..2 {
             let seen = sim.pauses();
             until(|| sim.pauses() >= seen + 2).await;
             real(LOOK).await;
         }
-        if sim.traffic().received == received {
+        if sim.received() == received {
             return;
         }
     }
