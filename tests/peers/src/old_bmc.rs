@@ -19,6 +19,8 @@ use crate::{IpmiSim, loopback_address};
 const PAUSE: Duration = Duration::from_millis(2);
 /// Position of the IPMI message in a datagram without authentication.
 const MESSAGE: usize = 14;
+/// Position of the AuthCode in a datagram with authentication.
+const AUTH_CODE: usize = 13;
 /// Positions in a response of Get Channel Authentication Capabilities (IPMI 2.0 table 22-15).
 const TYPES: usize = MESSAGE + 8;
 const VERSIONS: usize = MESSAGE + 10;
@@ -37,6 +39,8 @@ pub struct Filter {
     pub refuses_extended: bool,
     /// True for a BMC that ignores commands that it does not know before a session.
     pub ignores_unknown: bool,
+    /// True to change the AuthCode of each message, as a BMC that has another password.
+    pub signs_otherwise: bool,
     /// True to send forged copies of each message of a session before the message, and the message
     /// twice.
     pub is_noisy: bool,
@@ -204,6 +208,9 @@ fn answers(filter: Filter, datagram: &[u8]) -> Vec<Vec<u8>> {
         answer[end] = checksum(&answer[MESSAGE + 3..end]);
     }
     let is_in_session = answer.get(4) == Some(&2);
+    if is_in_session && filter.signs_otherwise {
+        answer[AUTH_CODE] ^= 1;
+    }
     match filter.is_noisy && is_in_session {
         true => forged(&answer).into_iter().chain([answer.clone(), answer.clone()]).collect(),
         false => vec![answer],

@@ -9,7 +9,7 @@ use crate::handshake::Login;
 use crate::handshake::legacy::{LegacyHandshake, LegacyProgress, LegacySeed};
 use crate::message::Command as _;
 use crate::session::Session;
-use crate::{Error, Refusal};
+use crate::{Error, Malformed, Refusal};
 
 /// Waits for the answer to the login. A wrong password has no answer, and each repetition may count
 /// as another attempt.
@@ -64,6 +64,12 @@ pub(super) async fn open(
             }
             Err(Error::Timeout { .. }) if handshake.is_activating() => {
                 return Err(Error::LoginIgnored { address, username: username.to_owned() });
+            }
+            // No other answer came: the BMC signs with another password.
+            Err(Error::Hostile { source: Malformed::Unverified(_), .. })
+                if handshake.is_activating() =>
+            {
+                return Err(Error::WrongPassword { address, username: username.to_owned() });
             }
             Err(error) => return Err(error),
         }

@@ -212,12 +212,35 @@ async fn wrong_credentials_are_named_and_not_repeated() {
         assert!(!error.sentence().contains(password), "{error}");
         assert!(types(&bmc, 0).iter().filter(|kind| **kind == MD5).count() <= 2, "{username}");
     }
-    let long = "longer than 16 bytes";
-    let bmc = OldBmc::start(IpmiSim::start().unwrap(), Filter::default()).unwrap();
+}
+
+/// Logs in with these credentials.
+async fn login(username: &str, password: &str, filter: Filter) -> Error {
+    let bmc = OldBmc::start(IpmiSim::start().unwrap(), filter).unwrap();
     let mut endpoint = bmc.endpoint();
-    endpoint.credentials.password = long.into();
-    let error = clock::paced(&bmc, registry::open(endpoint).power()).await.unwrap_err();
-    assert!(
-        matches!(error, Error::Ipmi(ref it) if it.to_string().contains("16 bytes of IPMI 1.5"))
-    );
+    endpoint.credentials.username = username.into();
+    endpoint.credentials.password = password.into();
+    clock::paced(&bmc, registry::open(endpoint).power()).await.unwrap_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_with_another_password_is_a_wrong_password() {
+    let filter = Filter { signs_otherwise: true, ..Filter::default() };
+    let error = login(IpmiSim::USERNAME, IpmiSim::PASSWORD, filter).await;
+    assert!(matches!(cause(&error), IpmiError::WrongPassword { .. }), "{error}");
+    assert!(error.refuses_login(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_password_that_ipmi_1_5_cannot_have_is_not_sent() {
+    let error = login(IpmiSim::USERNAME, "longer than 16 bytes", Filter::default()).await;
+    assert!(error.to_string().ends_with("longer than the 16 bytes of IPMI 1.5"), "{error}");
+}
+
+/// User 1 of the simulator has no name and the privilege User.
+#[tokio::test(start_paused = true)]
+async fn a_user_without_the_privilege_operator_is_refused_by_the_activation() {
+    let error = login("", "test", Filter::default()).await;
+    assert!(matches!(cause(&error), IpmiError::Privilege { .. }), "{error}");
+    assert!(error.to_string().contains("exceeds the privilege limit"), "{error}");
 }
