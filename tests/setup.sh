@@ -11,7 +11,8 @@ needs=(
   qemu-block-extra:/usr/lib/x86_64-linux-gnu/qemu/block-curl.so xorriso:xorriso
   systemd-boot-efi:/usr/lib/systemd/boot/efi/linuxx64.efi.stub
   ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
-  openipmi:ipmi_sim ipmitool:ipmitool amtterm:amtterm swtpm:swtpm swtpm-tools:swtpm_setup
+  openipmi:ipmi_sim ipmitool:ipmitool amtterm:amtterm snmpd:snmpd snmp:snmpget
+  swtpm:swtpm swtpm-tools:swtpm_setup
   iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
   etherwake:etherwake wakeonlan:wakeonlan
   atftp:atftp curl:curl openssh-client:ssh isc-dhcp-client:dhclient dhcpcd-base:dhcpcd

@@ -2,7 +2,7 @@
 
 mod providers;
 
-pub use providers::{HOME_ASSISTANT, PLUG, Provider, REDFISH, RPC, WAKE_ON_LAN};
+pub use providers::{HOME_ASSISTANT, PLUG, POE, Provider, REDFISH, RPC, WAKE_ON_LAN};
 
 use std::collections::BTreeMap;
 

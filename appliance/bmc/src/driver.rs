@@ -111,6 +111,9 @@ pub struct BootOverride {
 pub enum Confirmation {
     /// The BMC reports the state. An unknown state permits no change.
     Report,
+    /// The switch of a port reports the state. An unknown state means that no device draws power,
+    /// so the port may be switched on and off. The driver refuses `off` if the state is not clear.
+    Switch,
     /// A request of the machine, because no BMC reports the state. `on` is harmless then: the
     /// machine ignores it while it is on.
     Sighting {
@@ -136,7 +139,8 @@ pub trait Driver: Send + Sync {
         Confirmation::Report
     }
 
-    /// Returns the reason of the power state, as a sentence; `None` if the BMC reports the state.
+    /// Returns the reason of the last power state, as a sentence; `None` if the BMC reports no more
+    /// than the state.
     fn power_reason(&self) -> Option<String> {
         None
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ipmi::CipherSuite;
+use poe::{Options as PoeOptions, PortId};
 use stdx::Secret;
 use webhook::plug::{PlugAddress, Preset};
 use webhook::{RpcOptions, Tls};
@@ -82,6 +83,8 @@ pub enum Protocol {
     Redfish(RedfishOptions),
     /// Smart plug, relay or switch port.
     Plug(Box<PlugProtocol>),
+    /// Port of a switch with Power over Ethernet, by SNMP.
+    Poe(Box<PoeOptions>),
     /// Magic packets; the address of the endpoint is only a name.
     WakeOnLan(Box<WakeOnLan>),
 }
@@ -126,6 +129,15 @@ impl Endpoint {
     pub fn cipher_suite(&self) -> Option<CipherSuite> {
         match self.protocol {
             Protocol::Ipmi { cipher_suite } => cipher_suite,
+            _ => None,
+        }
+    }
+
+    /// Returns the port of a switch; `None` for a BMC of one machine. Ports of one switch have one
+    /// address.
+    pub fn switch_port(&self) -> Option<PortId> {
+        match &self.protocol {
+            Protocol::Poe(options) => Some(options.port),
             _ => None,
         }
     }

@@ -60,8 +60,11 @@ impl Pace {
         if observed == want {
             return Step::Done;
         }
-        let is_harmless =
-            want == Power::On && matches!(confirmation, Confirmation::Sighting { .. });
+        let is_harmless = match confirmation {
+            Confirmation::Report => false,
+            Confirmation::Sighting { .. } => want == Power::On,
+            Confirmation::Switch => true,
+        };
         match (observed, asked) {
             (Power::Unknown, _) if !is_harmless => Step::Wait(self.poll),
             (_, None) => Step::Act(action),
@@ -114,7 +117,8 @@ async fn ensure_at(
             }
             Ok(Err(error)) => return Err(error),
             Ok(Ok(_)) | Err(_) => {
-                return Err(Error::NotConfirmed { want, last, after: start.elapsed(), source });
+                let (after, reason) = (start.elapsed(), driver.power_reason());
+                return Err(Error::NotConfirmed { want, last, reason, after, source });
             }
         }
         tokio::time::sleep(pace.poll).await;

@@ -108,6 +108,15 @@ pub enum Error {
         #[source]
         source: Box<webhook::Error>,
     },
+    /// A switch with Power over Ethernet, or the connection to the switch, failed.
+    #[error("Power over Ethernet of {address}")]
+    Poe {
+        /// Address of the switch.
+        address: Address,
+        /// Error of the driver.
+        #[source]
+        source: Box<poe::Error>,
+    },
     /// The driver sent a command that must not be repeated, and got no response: the BMC may have
     /// executed the command.
     #[error("BMC {address} did not confirm {action}: the action may have been done")]
@@ -131,12 +140,17 @@ pub enum Error {
         may_pass: bool,
     },
     /// The BMC accepted the request, but did not report the requested power state in time.
-    #[error("the power was not {want} within {:.1} s; last state: {last}", after.as_secs_f32())]
+    #[error(
+        "the power was not {want} within {:.1} s; last state: {last}{}", after.as_secs_f32(),
+        reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
+    )]
     NotConfirmed {
         /// Power state that was requested.
         want: Power,
         /// Power state at the last reading.
         last: Power,
+        /// Reason of this state, if the driver has one.
+        reason: Option<String>,
         /// Time since the start of the change.
         after: Duration,
         /// Last error of the BMC; `None` if the BMC has responded since.
@@ -153,6 +167,7 @@ impl Error {
             Self::Amt { source, .. } => source.refuses_login(),
             Self::Redfish { source, .. } => source.refuses_login(),
             Self::Webhook { source, .. } => source.refuses_login(),
+            Self::Poe { source, .. } => source.refuses_login(),
             Self::LoginHeld { .. } => true,
             _ => false,
         }
@@ -184,6 +199,7 @@ impl Error {
             Self::Amt { source, .. } => source.is_transient(),
             Self::Redfish { source, .. } => source.is_transient(),
             Self::Webhook { source, .. } => source.is_transient(),
+            Self::Poe { source, .. } => source.is_transient(),
             Self::LoginHeld { .. }
             | Self::NoMac { .. }
             | Self::InvalidSecureOn
@@ -208,6 +224,7 @@ impl Hint for Error {
             Self::Amt { source, .. } => source.hint(),
             Self::Redfish { source, .. } => source.hint(),
             Self::Webhook { source, .. } => source.hint(),
+            Self::Poe { source, .. } => source.hint(),
             Self::Unanswered { source, .. } => source.hint(),
             Self::NotConfirmed { source, .. } => source.as_deref()?.hint(),
             Self::NoMac { .. } => Some(

@@ -20,6 +20,7 @@ mod services;
 mod wake_on_lan;
 
 pub use ::ipmi::{CipherSuite, Error as IpmiError};
+pub use ::poe::{Login as PoeLogin, Options as PoeOptions, PortId, Settings as PoeSettings};
 pub use ::redfish::{Security as RedfishSecurity, Trust};
 pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use amt::Security;
 
-use crate::services::{RedfishDriver, WebhookDriver, WebhookLine};
+use crate::services::{PoeDriver, RedfishDriver, WebhookDriver, WebhookLine};
 use crate::wake_on_lan::WakeOnLanDriver;
 use crate::{Driver, Endpoint, IntelAmt, IpmiLan, Protocol};
 
@@ -21,6 +21,7 @@ type Lines<L> = HashMap<(String, u16), Arc<L>>;
 static IPMI_LINES: LazyLock<Mutex<Lines<ipmi::Line>>> = LazyLock::new(Mutex::default);
 static WEBHOOK_LINES: LazyLock<Mutex<Lines<WebhookLine>>> = LazyLock::new(Mutex::default);
 static REDFISH_LINES: LazyLock<Mutex<Lines<redfish::Line>>> = LazyLock::new(Mutex::default);
+static POE_LINES: LazyLock<Mutex<Lines<poe::Line>>> = LazyLock::new(Mutex::default);
 static AMT_LINES: LazyLock<Mutex<Lines<amt::Line>>> = LazyLock::new(Mutex::default);
 
 /// Returns the driver for the BMC. The driver sends no packet before its first request.
@@ -31,6 +32,10 @@ pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
         Protocol::Redfish(ref options) => {
             let options = options.clone();
             Box::new(RedfishDriver::new(line(&REDFISH_LINES, &endpoint), endpoint, options))
+        }
+        Protocol::Poe(ref options) => {
+            let options = (**options).clone();
+            Box::new(PoeDriver::new(line(&POE_LINES, &endpoint), endpoint, options))
         }
         Protocol::WakeOnLan(_) => Box::new(WakeOnLanDriver::new(endpoint)),
         Protocol::Rpc(..) | Protocol::HomeAssistant { .. } | Protocol::Plug(_) => {

@@ -96,10 +96,13 @@ async fn read(driver: &dyn Driver, seen: &MachineSightings, has_engine: bool) ->
     let offer = driver.capabilities();
     let capabilities = offer.names().into_iter().map(str::to_owned).collect();
     let report = match driver.confirmation() {
-        Confirmation::Report => power.as_ref().ok().copied(),
+        Confirmation::Report | Confirmation::Switch => power.as_ref().ok().copied(),
         Confirmation::Sighting { .. } => None,
     };
-    let conclusion = seen.conclude(report, has_engine);
+    let mut conclusion = seen.conclude(report, has_engine);
+    if let (Some(_), Some(reason)) = (report, driver.power_reason()) {
+        conclusion.summary = format!("{}; {reason}", conclusion.summary);
+    }
     let error = power.err().map(|error| error.sentence());
     Reading { conclusion, error, weakness: offer.weakness, capabilities }
 }

@@ -81,7 +81,7 @@ impl Reconciler for TaskReconciler {
                 Ok(plan) => plan,
                 Err(why) => return self.end(&task, Err(why)).await,
             };
-            if let Some(why) = task.spec.connection.undriven() {
+            if let Some(why) = task.spec.connection.provider().err() {
                 return self.end(&task, Err(why)).await;
             }
             if !self.is_wanted(&task, plan.takes_power() || plan.needs_mark()).await? {

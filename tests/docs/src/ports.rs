@@ -33,6 +33,7 @@ const ROWS: &[Row] = &[
     (42113, "tcp", &[], "agents (gRPC)"),
     (50061, "tcp", &[], "metadata"),
     (68, "udp", &["dhcp", "platform"], "client: the box's own address, the probe for servers"),
+    (161, "udp", &["poe"], "client: SNMP, to switches with Power over Ethernet"),
     (623, "udp", &["ipmi"], "client: IPMI, to BMCs"),
     (1900, "udp", &["bmc-discovery"], "client: search for Redfish services (SSDP)"),
     (9, "udp", &["bmc"], "client: Wake-on-LAN, broadcast to machines"),

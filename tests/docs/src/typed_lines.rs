@@ -36,6 +36,11 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
     ("sudo DEMO_BMC=wol make demo", "`power` of tests/scenarios starts a machine of each kind"),
     ("sudo DEMO_KEEP=1 make demo", DEMO),
+    (
+        "snmpwalk -v3 -l authPriv -u tinbox -a SHA-256 -A \"$PASSWORD\" -x AES -X \"$PRIVACY\" -On \
+         10.77.0.2 1.3.6.1.2.1.105.1.1.1.6",
+        "needs a switch; tests/peers, `poe`, runs it against snmpd",
+    ),
     ("tinbox bmc discover", "`path` of tests/scenarios runs it"),
     ("tinbox bmc discover --manifest > bmcs.yaml", "the same search, with another output"),
     ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),

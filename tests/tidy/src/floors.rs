@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 63] = [
+const PLACES: [Place; 64] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -51,8 +51,9 @@ const PLACES: [Place; 63] = [
     place("amt", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
     place("ipmi", 2, &["resolver", "stdx"]),
     place("redfish", 2, &["resolver", "stdx", "tls-pin"]),
+    place("poe", 2, &["resolver", "stdx"]),
     place("webhook", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
-    place("bmc", 2, &["amt", "ipmi", "redfish", "stdx", "webhook"]),
+    place("bmc", 2, &["amt", "ipmi", "poe", "redfish", "stdx", "webhook"]),
     place("bmc-discovery", 2, &["stdx"]),
     place("neighbor-times", 2, &["stdx"]),
     place("serial-console", 2, &["durable-file", "stdx"]),

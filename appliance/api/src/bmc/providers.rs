@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::Connection;
-use Provider::{HomeAssistant, Plug, Rpc, WakeOnLan};
 
-/// Names of the protocols with a driver in `preferredOrder`, in lower case.
-const IPMI: &str = "ipmitool";
-const INTEL_AMT: &str = "intelamt";
-const GOFISH: &str = "gofish";
 /// Protocols whose options exclude all other protocols.
-const EXCLUSIVE: [(&str, Provider); 4] =
-    [(HOME_ASSISTANT, HomeAssistant), (RPC, Rpc), (PLUG, Plug), (WAKE_ON_LAN, WakeOnLan)];
+const EXCLUSIVE: [(&str, Provider); 5] = [
+    (HOME_ASSISTANT, Provider::HomeAssistant),
+    (RPC, Provider::Rpc),
+    (PLUG, Provider::Plug),
+    (POE, Provider::Poe),
+    (WAKE_ON_LAN, Provider::WakeOnLan),
+];
 /// Key of `providerOptions` for Home Assistant.
 pub const HOME_ASSISTANT: &str = "homeassistant";
 /// Key of `providerOptions` for a webhook.
@@ -20,6 +20,8 @@ pub const RPC: &str = "rpc";
 pub const REDFISH: &str = "redfish";
 /// Key of `providerOptions` for a smart plug, which upstream lacks.
 pub const PLUG: &str = "plug";
+/// Key of `providerOptions` for a port of a switch, which upstream lacks.
+pub const POE: &str = "poe";
 /// Key of `providerOptions` for Wake-on-LAN, which upstream lacks.
 pub const WAKE_ON_LAN: &str = "wakeOnLAN";
 /// Key of `providerOptions` with a list of driver names, in order of preference.
@@ -38,8 +40,10 @@ pub enum Provider {
     Rpc,
     /// Switch of Home Assistant.
     HomeAssistant,
-    /// Smart plug or switch port.
+    /// Smart plug, or a switch port by HTTP requests.
     Plug,
+    /// Port of a switch with Power over Ethernet, by SNMP.
+    Poe,
     /// Magic packets of Wake-on-LAN.
     WakeOnLan,
 }
@@ -63,9 +67,9 @@ impl Connection {
             .map(|names| names.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
         let preferred = order.iter().find_map(|name| match name.to_ascii_lowercase().as_str() {
-            IPMI => Some(Provider::Ipmi),
-            INTEL_AMT => Some(Provider::IntelAmt),
-            GOFISH | REDFISH => Some(Provider::Redfish),
+            "ipmitool" => Some(Provider::Ipmi),
+            "intelamt" => Some(Provider::IntelAmt),
+            "gofish" | REDFISH => Some(Provider::Redfish),
             _ => None,
         });
         let ipmi = options.ipmitool.as_ref().map(|_| Provider::Ipmi);
@@ -84,11 +88,6 @@ impl Connection {
             order.join(", ")
         ))
     }
-
-    /// Returns the reason why the box cannot control the BMC; `None` if it can.
-    pub fn undriven(&self) -> Option<String> {
-        self.provider().err()
-    }
 }
 
 #[cfg(test)]
@@ -103,7 +102,7 @@ mod tests {
     }
 
     fn undriven(options: Value) -> Option<String> {
-        connection(options).undriven()
+        connection(options).provider().err()
     }
 
     #[test]
@@ -123,6 +122,7 @@ mod tests {
             (json!({ "rpc": { "consumerURL": "http://x" }, "ipmitool": {} }), Provider::Rpc),
             (json!({ "rpc": {}, "homeassistant": {} }), Provider::HomeAssistant),
             (json!({ "plug": { "preset": "shelly" }, "redfish": {} }), Provider::Plug),
+            (json!({ "poe": { "outlet": "1.3" } }), Provider::Poe),
             (json!({ "wakeOnLAN": {} }), Provider::WakeOnLan),
         ] {
             assert_eq!(connection(options.clone()).provider(), Ok(expected), "{options}");

@@ -38,6 +38,22 @@ fn the_whole_table() {
     }
 }
 
+#[test]
+fn a_port_without_a_device_is_switched_on_and_off() {
+    let second = Some(Duration::from_secs(1));
+    for (want, observed, asked, step) in [
+        (Power::On, Power::Unknown, None, Step::Act(PowerAction::On)),
+        (Power::Off, Power::Unknown, None, Step::Act(PowerAction::Off)),
+        (Power::Off, Power::Unknown, second, Step::Wait(PACE.poll)),
+        (Power::Off, Power::Unknown, Some(PACE.ask_again), Step::Act(PowerAction::Off)),
+        (Power::Off, Power::Off, None, Step::Done),
+        (Power::On, Power::On, None, Step::Done),
+    ] {
+        let found = PACE.decide(want, observed, asked, Confirmation::Switch);
+        assert_eq!(found, step, "{want} {observed} {asked:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn leaves_alone_what_is_there() {
     let fake = Fake::new(Power::Off);

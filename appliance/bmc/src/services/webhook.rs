@@ -31,10 +31,7 @@ enum Client {
 }
 
 /// Checks the options of a webhook, Home Assistant or a plug. Sends nothing.
-///
-/// # Errors
-/// An option is not valid.
-pub fn check(endpoint: &Endpoint) -> Result<(), Error> {
+pub(super) fn check(endpoint: &Endpoint) -> Result<(), Error> {
     Client::of(endpoint).map(drop).map_err(|source| failed(endpoint, source))
 }
 
@@ -68,6 +65,7 @@ impl Client {
             Protocol::Ipmi { .. }
             | Protocol::Amt(_)
             | Protocol::Redfish(_)
+            | Protocol::Poe(_)
             | Protocol::WakeOnLan(_) => return Ok(None),
         }))
     }

@@ -8,10 +8,13 @@ mod wake_on_lan;
 
 use std::sync::Arc;
 
-use api::bmc::{Connection, Provider, SecretRef};
+use api::bmc::{Connection, POE, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
-use bmc::{Address, CipherSuite, Credentials, Driver, Endpoint, Fingerprint, Protocol, Security};
+use bmc::{
+    Address, CipherSuite, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol,
+    Security,
+};
 
 use objects::{Objects, fetch};
 
@@ -77,8 +80,10 @@ async fn login(
     let provider = connection.provider()?;
     let secrets = Secrets { objects, owner };
     let credentials = match (provider, connection.auth_secret_ref.name.as_str()) {
-        // A webhook has secrets of its own, magic packets have no login, and a plug may have none.
-        (Provider::Rpc | Provider::WakeOnLan, _) | (Provider::Plug, "") => Credentials::default(),
+        // A webhook and a switch have their own keys, and magic packets and some plugs no login.
+        (Provider::Rpc | Provider::Poe | Provider::WakeOnLan, _) | (Provider::Plug, "") => {
+            Credentials::default()
+        }
         _ => secrets.credentials(&connection.auth_secret_ref).await?,
     };
     let (address, protocol) = match provider {
@@ -93,6 +98,7 @@ async fn login(
         Provider::Rpc => http::rpc(connection, &secrets).await?,
         Provider::HomeAssistant => http::home_assistant(connection)?,
         Provider::Plug => http::plug(connection)?,
+        Provider::Poe => poe(connection, &secrets).await?,
         Provider::WakeOnLan => wake_on_lan::wake_on_lan(connection, &secrets).await?,
     };
     let endpoint = Endpoint { address, credentials, protocol };
@@ -146,12 +152,15 @@ fn text(key: &ObjectKey, secret: &Secret, name: &str) -> Result<stdx::Secret, St
     secret.text(name).ok_or_else(|| format!("secret {key} has no readable key {name:?}"))
 }
 
+/// Address and protocol of a BMC, or the mistake in the options as a sentence.
+type Target = Result<(Address, Protocol), String>;
+
 /// Returns the first port that is set.
 fn first_port(ports: [u16; 2], standard: u16) -> u16 {
     ports.into_iter().find(|port| *port != 0).unwrap_or(standard)
 }
 
-fn ipmi(connection: &Connection) -> Result<(Address, Protocol), String> {
+fn ipmi(connection: &Connection) -> Target {
     let options = connection.provider_options.as_ref().and_then(|it| it.ipmitool.clone());
     let options = options.unwrap_or_default();
     let port = first_port([options.port, connection.port], Address::IPMI_PORT);
@@ -162,10 +171,16 @@ fn ipmi(connection: &Connection) -> Result<(Address, Protocol), String> {
     Ok((Address { host: connection.host.clone(), port }, Protocol::Ipmi { cipher_suite }))
 }
 
-fn intel_amt(
-    connection: &Connection,
-    pin: Option<Fingerprint>,
-) -> Result<(Address, Protocol), String> {
+async fn poe(connection: &Connection, secrets: &Secrets<'_>) -> Target {
+    let settings: PoeSettings = http::options(connection, POE)?;
+    let (key, secret) = secrets.get(&connection.auth_secret_ref).await?;
+    let options = settings.options(&connection.host, |name| secret.text(name));
+    let options = options.map_err(|error| format!("provider poe, secret {key}: {error}"))?;
+    let address = Address { host: options.host.clone(), port: options.udp_port };
+    Ok((address, Protocol::Poe(Box::new(options))))
+}
+
+fn intel_amt(connection: &Connection, pin: Option<Fingerprint>) -> Target {
     let options = connection.provider_options.as_ref().and_then(|it| it.intel_amt.clone());
     let options = options.unwrap_or_default();
     // Plain HTTP needs the explicit word of the Machine.

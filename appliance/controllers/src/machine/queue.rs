@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bmc::{
     BootOverride, Capabilities, Confirmation, Driver, Endpoint, Error, HardwareInventory, LogEntry,
-    Pending, Power, PowerAction, Sensor,
+    Pending, PortId, Power, PowerAction, Sensor,
 };
 use stdx::Clock;
 use tokio::io::DuplexStream;
@@ -27,8 +27,9 @@ use crate::power::Sightings;
 /// Maximum number of stored BMCs. Above this number, BMCs without a running request are dropped.
 const BMCS_MAX: usize = 4096;
 
-/// Host in lower case, and port.
-type BmcAddress = (String, u16);
+/// Host in lower case, UDP or TCP port, and the port of a switch: a cycle of one machine takes
+/// seconds, in which the other machines at the switch must not wait.
+type BmcAddress = (String, u16, Option<PortId>);
 
 /// State of one BMC; locked during each request.
 #[derive(Debug, Default)]
@@ -86,7 +87,8 @@ impl QueuedDrivers {
         if records.len() >= BMCS_MAX {
             records.retain(|_, record| Arc::strong_count(record) > 1);
         }
-        let address = (endpoint.address.host.to_ascii_lowercase(), endpoint.address.port);
+        let host = endpoint.address.host.to_ascii_lowercase();
+        let address = (host, endpoint.address.port, endpoint.switch_port());
         Arc::clone(records.entry(address).or_default())
     }
 }
@@ -135,9 +137,7 @@ impl QueuedDriver {
             Err(_) => result,
         }
     }
-}
 
-impl QueuedDriver {
     /// Sends a request in a session of its own, so that power requests do not wait for it. A
     /// refused login counts as in the queue, a missing response does not.
     async fn beside_the_queue<'a, T>(

@@ -200,7 +200,7 @@ mod tests {
         let unconfirmed = |last| {
             let (want, after) = (Power::Off, Duration::from_secs(60));
             let source = Some(Box::new(silence()));
-            Failure::Bmc(bmc::Error::NotConfirmed { want, last, after, source })
+            Failure::Bmc(bmc::Error::NotConfirmed { want, last, reason: None, after, source })
         };
         let message = "not done after 10 min 14 s: BMC 10.77.0.101:623 did not respond to Open \
                        Session within 3.5 s: is it powered, connected and is IPMI over LAN \

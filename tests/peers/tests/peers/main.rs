@@ -25,6 +25,7 @@ mod merge;
 mod openapi;
 mod pairing;
 mod pattern;
+mod poe;
 mod protobuf;
 mod reconnecting;
 mod registry;

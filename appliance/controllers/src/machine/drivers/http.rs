@@ -9,8 +9,8 @@ use bmc::{
 
 use serde::de::DeserializeOwned;
 
-use super::Secrets;
 use super::http_options::{HomeAssistantOptions, PlugOptions, RpcExperiment, RpcOptions as Set};
+use super::{Secrets, Target};
 
 /// Key of the secrets of signatures, as upstream.
 const SECRET_KEY: &str = "secret";
@@ -40,10 +40,7 @@ fn set_to(value: &mut String, set: &str) {
     }
 }
 
-pub async fn rpc(
-    connection: &Connection,
-    secrets: &Secrets<'_>,
-) -> Result<(Address, Protocol), String> {
+pub async fn rpc(connection: &Connection, secrets: &Secrets<'_>) -> Target {
     let set: Set = options(connection, RPC)?;
     if set.experimental.is_some_and(|it| it != RpcExperiment::default()) {
         return Err(
@@ -81,7 +78,7 @@ pub async fn rpc(
     Ok((address, Protocol::Rpc(Box::new(options), tls(connection))))
 }
 
-pub fn home_assistant(connection: &Connection) -> Result<(Address, Protocol), String> {
+pub fn home_assistant(connection: &Connection) -> Target {
     let options: HomeAssistantOptions = options(connection, HOME_ASSISTANT)?;
     let protocol = Protocol::HomeAssistant {
         entity: options.switch_entity_id,
@@ -91,7 +88,7 @@ pub fn home_assistant(connection: &Connection) -> Result<(Address, Protocol), St
     Ok((Address { host: connection.host.clone(), port: 0 }, protocol))
 }
 
-pub fn plug(connection: &Connection) -> Result<(Address, Protocol), String> {
+pub fn plug(connection: &Connection) -> Target {
     let options: PlugOptions = options(connection, PLUG)?;
     let preset = match (options.requests, options.preset.as_str()) {
         (Some(requests), "") => serde_json::from_value(requests)

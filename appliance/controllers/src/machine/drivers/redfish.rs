@@ -4,7 +4,7 @@ use api::bmc::{Connection, REDFISH};
 use bmc::{Address, Fingerprint, Protocol, RedfishOptions, RedfishSecurity, Trust};
 use serde::Deserialize;
 
-use super::{FINGERPRINT, first_port, http};
+use super::{FINGERPRINT, Target, first_port, http};
 
 /// Options of Redfish, as upstream's `redfish` with the additional field `scheme`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -20,10 +20,7 @@ struct Options {
     use_basic_auth: bool,
 }
 
-pub fn redfish(
-    connection: &Connection,
-    pin: Option<Fingerprint>,
-) -> Result<(Address, Protocol), String> {
+pub fn redfish(connection: &Connection, pin: Option<Fingerprint>) -> Target {
     let options: Options = http::options(connection, REDFISH)?;
     // Plain HTTP needs the explicit word of the Machine.
     let (security, standard) = match (options.scheme.as_str(), pin) {

@@ -2,8 +2,8 @@ use api::bmc::{Connection, MACHINE};
 use api::core::SECRET;
 use api::meta::ObjectKey;
 use bmc::{
-    CipherSuite, Endpoint, Fingerprint, Protocol, RedfishOptions, RedfishSecurity, Security, Tls,
-    Trust,
+    CipherSuite, Endpoint, Fingerprint, PoeLogin, Protocol, RedfishOptions, RedfishSecurity,
+    Security, Tls, Trust,
 };
 use objects::fake::Memory;
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ async fn endpoint(fields: Value) -> Result<Endpoint, String> {
         json!({ "username": "YQ==", "password": "eA==", "certificateFingerprint": pin }),
     );
     secret("hmac", json!({ "secret": "czNjcmV0" }));
+    secret("snmp", json!({ "username": "dGluYm94", "password": "YXV0aGVudGljYXRl" }));
+    secret("community", json!({ "community": "d3JpdGUtaGVyZQ==" }));
     secret("wake", json!({ "secureOn": "YWE6YmI6Y2M6ZGQ=" }));
     let mut connection = json!({ "host": "10.0.0.9", "authSecretRef": { "name": "bmc" } });
     connection.as_object_mut().unwrap().append(&mut fields.as_object().unwrap().clone());
@@ -161,6 +163,34 @@ async fn wake_on_lan_needs_no_login_and_takes_the_password_of_the_nic_from_a_sec
     assert!(missing.contains("secureOn"), "{missing}");
     let wrong = with(json!({ "wakeOnLAN": { "macs": ["x"] } })).await.unwrap_err();
     assert!(wrong.contains("hardware address"), "{wrong}");
+}
+
+#[tokio::test]
+async fn a_switch_port_has_a_login_of_its_own() {
+    let poe = |secret: &str, options: Value| {
+        let reference = json!({ "name": secret });
+        json!({ "authSecretRef": reference, "port": 623, "providerOptions": { "poe": options } })
+    };
+    let found = endpoint(poe("snmp", json!({ "outlet": "1.3" }))).await.unwrap();
+    assert_eq!(found.address.to_string(), "10.0.0.9:161");
+    assert_eq!(found.switch_port().map(|port| port.to_string()).as_deref(), Some("1.3"));
+    let Protocol::Poe(options) = found.protocol else { panic!("{found:?}") };
+    assert_eq!(options.login.user(), Some("tinbox"));
+
+    let set = json!({ "outlet": "2.4", "version": "2c", "port": 1161 });
+    let found = endpoint(poe("community", set)).await.unwrap();
+    assert_eq!(found.address.to_string(), "10.0.0.9:1161");
+    let Protocol::Poe(options) = found.protocol else { panic!("{found:?}") };
+    assert_eq!(options.login, PoeLogin::Community("write-here".into()));
+    for (secret, options, word) in [
+        ("community", json!({ "outlet": "1.3" }), "secret default/community: username"),
+        ("absent", json!({ "outlet": "1.3" }), "absent"),
+        ("snmp", json!({ "outlet": "3" }), "outlet is not valid"),
+        ("snmp", json!({ "outlet": "1.3", "portname": "a" }), "portname"),
+    ] {
+        let why = endpoint(poe(secret, options.clone())).await.unwrap_err();
+        assert!(why.contains(word), "{options}: {why}");
+    }
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use bmc::{Address, Protocol, WakeOnLan};
 use serde::Deserialize;
 use stdx::MacAddr;
 
-use super::Secrets;
 use super::http::options;
+use super::{Secrets, Target};
 
 /// Key of the Secret with the SecureOn password.
 const SECURE_ON: &str = "secureOn";
@@ -21,10 +21,7 @@ struct WakeOnLanOptions {
     port: u16,
 }
 
-pub async fn wake_on_lan(
-    connection: &Connection,
-    secrets: &Secrets<'_>,
-) -> Result<(Address, Protocol), String> {
+pub async fn wake_on_lan(connection: &Connection, secrets: &Secrets<'_>) -> Target {
     let options: WakeOnLanOptions = options(connection, WAKE_ON_LAN)?;
     let secure_on = match connection.auth_secret_ref.name.as_str() {
         "" => None,

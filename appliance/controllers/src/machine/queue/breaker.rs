@@ -51,6 +51,7 @@ impl Outcome {
         match result {
             Err(Error::Unanswered { .. }) => Self::NoResponse,
             Err(Error::Ipmi(error)) if error.lacks_response() => Self::NoResponse,
+            Err(Error::Poe { source, .. }) if source.is_silence() => Self::NoResponse,
             Err(error @ (Error::Amt { .. } | Error::Webhook { .. })) if error.is_transient() => {
                 Self::NoResponse
             }

@@ -43,7 +43,7 @@ fn template(object: &Value) -> Vec<String> {
 /// Returns a warning about a `bmc.tinkerbell.org` Machine whose provider has no driver in this box.
 fn bmc(object: &Value) -> Vec<String> {
     let spec = MachineSpec::deserialize(&object["spec"]).ok();
-    let why = spec.and_then(|spec| spec.connection.undriven());
+    let why = spec.and_then(|spec| spec.connection.provider().err());
     why.map(|why| format!("spec.connection.providerOptions: {why}")).into_iter().collect()
 }
 
