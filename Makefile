@@ -12,7 +12,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
 	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1,'
-	@echo '    DEMO_BMC=ipmi, wol, webhook, amt or redfish'
+	@echo '    DEMO_BMC=ipmi, wol, webhook, amt, redfish or poe'
 	@echo '  make demo-capi takes DEMO_MODE=capt, for the stock provider instead of the box'
 
 setup: ## install what building and testing need (Debian packages; asks for root)

@@ -13,11 +13,13 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 
 use amt_sim::AmtSim;
+use poe_sim::PoePorts;
 use stdx::Secret;
 use stdx::testing::PATIENCE;
 
 use crate::amt::AmtEngine;
 use crate::namespace::Namespace;
+use crate::poe::PoeSwitch;
 use crate::redfish::RedfishService;
 use crate::webhook::Webhook;
 use crate::{BmcKind, Error, Nuc, children, machine, poll};
@@ -36,9 +38,10 @@ pub struct BmcAccess {
     /// Address on the rack's network; the port is the standard one of the protocol, and
     /// [`BmcAccess::WEBHOOK_PORT`] for a webhook.
     pub address: Ipv4Addr,
-    /// User name, always `admin`.
+    /// User name: `admin`, or that of [`PoePorts`] for a switch.
     pub user: String,
-    /// Random password of the rack; the secret of the signatures for a webhook.
+    /// Random password of the rack; the secret of the signatures for a webhook, and the password of
+    /// the encryption for a switch.
     pub password: Secret,
 }
 
@@ -52,7 +55,8 @@ impl BmcAccess {
             BmcKind::Amt => Secret::from(AmtSim::PASSWORD),
             _ => password.clone(),
         };
-        Self { kind, address: address(number), user: USER.to_owned(), password }
+        let user = if kind == BmcKind::Poe { PoePorts::USER } else { USER };
+        Self { kind, address: address(number), user: user.to_owned(), password }
     }
 }
 
@@ -79,6 +83,8 @@ pub enum Bmc {
     Amt { _engine: AmtEngine },
     /// OpenStack's emulator in a process.
     Redfish { _service: RedfishService },
+    /// Switch that powers the NUC, by net-snmp in a process.
+    Poe { _switch: PoeSwitch },
 }
 
 impl Bmc {
@@ -93,6 +99,7 @@ impl Bmc {
             }
             BmcKind::Webhook => Self::Webhook { _server: Webhook::start(nuc, rack)? },
             BmcKind::Amt => Self::Amt { _engine: AmtEngine::start(nuc, rack)? },
+            BmcKind::Poe => Self::Poe { _switch: PoeSwitch::start(nuc, rack, work, out)? },
             BmcKind::Redfish => {
                 let service = RedfishService::start(nuc.number(), access, rack, work, out)?;
                 Self::Redfish { _service: service }
@@ -134,7 +141,7 @@ impl IpmiProcess {
         let address = access.address;
         poll(&format!("ipmi_sim at {address}:{PORT}"), PATIENCE, || {
             let ended = !matches!(bmc.child.try_wait(), Ok(None));
-            (ended || listens(bmc.child.id(), address)).then_some(!ended)
+            (ended || listens(bmc.child.id(), address, PORT)).then_some(!ended)
         })?
         .then_some(())
         .ok_or_else(|| Error::Command {
@@ -201,10 +208,10 @@ fn write(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// True when the namespace of process `pid` has a UDP socket bound to `address`, port 623
+/// True when the namespace of process `pid` has a UDP socket bound to `address` and `port`
 /// (`/proc/PID/net/udp`: the address as hexadecimal in memory order, a colon, the port).
-fn listens(pid: u32, address: Ipv4Addr) -> bool {
+pub fn listens(pid: u32, address: Ipv4Addr, port: u16) -> bool {
     let table = fs::read_to_string(format!("/proc/{pid}/net/udp")).unwrap_or_default();
-    let wanted = format!("{:08X}:{PORT:04X}", u32::from_le_bytes(address.octets()));
+    let wanted = format!("{:08X}:{port:04X}", u32::from_le_bytes(address.octets()));
     table.lines().any(|line| line.split_whitespace().nth(1) == Some(wanted.as_str()))
 }

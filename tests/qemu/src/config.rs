@@ -111,6 +111,8 @@ pub enum BmcKind {
     Amt,
     /// Redfish with TLS and basic authentication, by OpenStack's sushy-emulator.
     Redfish,
+    /// Port of a switch with Power over Ethernet, by SNMP version 3 of net-snmp.
+    Poe,
 }
 
 /// The machine's own, permanent boot order, as set in its firmware setup.

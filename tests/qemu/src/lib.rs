@@ -44,6 +44,7 @@ mod namespace;
 mod nuc;
 mod peer;
 mod plain_pxe;
+mod poe;
 mod power;
 mod preflight;
 mod proc;

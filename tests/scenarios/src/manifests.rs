@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use poe_sim::PoePorts;
 use qemu::{BmcAccess, BmcKind, Nuc, Segment};
 
 /// An image to install.
@@ -91,6 +92,19 @@ fn bmc_manifest(name: &str, bmc: &BmcAccess) -> String {
         BmcKind::Redfish => {
             let redfish = "    providerOptions: {redfish: {}}\n";
             (login(), address.to_string(), format!("{reference}{redfish}"))
+        }
+        BmcKind::Poe => {
+            let keys = format!(
+                "username: {}, password: {}, privacyPassword: \"{password}\"",
+                bmc.user,
+                PoePorts::PASSWORD
+            );
+            let (group, index) = PoePorts::PORT;
+            let poe = format!(
+                "    providerOptions: {{poe: {{outlet: \"{group}.{index}\", \
+                 portName: {name}-port{index}}}}}\n"
+            );
+            (secret(keys), address.to_string(), format!("{reference}{poe}"))
         }
         BmcKind::WakeOnLan => {
             let options = "    providerOptions: {wakeOnLAN: {}}\n";

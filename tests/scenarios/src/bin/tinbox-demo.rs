@@ -48,6 +48,8 @@ enum Power {
     Amt,
     /// Redfish with TLS and basic authentication.
     Redfish,
+    /// Port of a switch with Power over Ethernet, by SNMP.
+    Poe,
 }
 
 impl Power {
@@ -58,6 +60,7 @@ impl Power {
             Self::Webhook => BmcKind::Webhook,
             Self::Amt => BmcKind::Amt,
             Self::Redfish => BmcKind::Redfish,
+            Self::Poe => BmcKind::Poe,
         }
     }
 }
@@ -79,8 +82,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Kind::Bios => NucConfig::bios(),
     };
     let kind = arguments.bmc.kind();
-    if kind == BmcKind::WakeOnLan {
-        // A magic packet has no boot device.
+    if matches!(kind, BmcKind::WakeOnLan | BmcKind::Poe) {
+        // A magic packet and a port have no boot device.
         nuc.boot_order = BootOrder::NetworkFirst;
     }
     let firmware = if nuc.firmware() == Firmware::Uefi { "UEFI" } else { "BIOS" };

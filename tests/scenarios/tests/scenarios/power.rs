@@ -98,6 +98,20 @@ fn a_machine_with_intel_amt_is_started_by_its_management_engine_and_installed() 
 }
 
 #[test]
+fn a_machine_with_power_over_ethernet_is_started_by_its_port_and_installed() {
+    // A port has no boot device: the firmware boots from the network first.
+    let nuc = NucConfig { boot_order: BootOrder::NetworkFirst, ..NucConfig::bios() };
+    let lab = lab("poe", BmcKind::Poe, nuc);
+    install(&lab);
+    assert_eq!(switched_on(&lab), 1, "{ONE_START}");
+    let said = lab.tinbox(&["machine", "power", "off", "nuc1", "--wait"]).unwrap();
+    assert!(said.contains("power is off, confirmed"), "{said}");
+    let nuc = lab.rack.nuc(1);
+    assert!(!nuc.is_on(), "{:?}", nuc.power_events());
+    lab.rack.succeed();
+}
+
+#[test]
 fn a_machine_with_redfish_is_started_by_its_bmc_and_installed() {
     let lab = lab("redfish", BmcKind::Redfish, NucConfig::bios());
     install(&lab);
