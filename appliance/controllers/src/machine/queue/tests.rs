@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bmc::fake::{Call, Failure, Fake, Mode};
-use bmc::{Address, Credentials, Driver, Endpoint, Error, Power, Protocol};
+use bmc::{Address, Credentials, Driver, Endpoint, Error, PoeLogin, PoeOptions, Power, Protocol};
 use jiff::{SignedDuration, Timestamp};
 use stdx::TestClock;
 use tokio::time::{Instant, advance};
@@ -101,6 +101,28 @@ async fn a_silent_bmc_is_probed_seldom_and_used_at_once_after_a_response() {
         assert_eq!(driver.power().await.unwrap(), Power::On);
     }
     assert_eq!(fake.calls().len(), sent + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cycle_of_one_port_delays_no_other_port_of_the_switch() {
+    let (_fake, _clock, drivers) = start();
+    let at = |port: &str| Endpoint {
+        address: Address { host: "switch".to_owned(), port: 161 },
+        credentials: Credentials::default(),
+        protocol: Protocol::Poe(Box::new(PoeOptions {
+            host: "switch".to_owned(),
+            udp_port: 161,
+            login: PoeLogin::Community("write-here".into()),
+            port: port.parse().unwrap(),
+            name: None,
+        })),
+    };
+    let record = drivers.record(&at("1.1"));
+    let _cycle = record.lock().await;
+    assert_eq!(drivers.open(at("1.2")).power().await.unwrap(), Power::On);
+    let same = drivers.open(at("1.1"));
+    let waiting = tokio::time::timeout(Duration::from_secs(1), same.power()).await;
+    assert!(waiting.is_err(), "the port has a queue");
 }
 
 #[tokio::test(start_paused = true)]
