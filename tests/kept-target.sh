@@ -3,7 +3,8 @@
 #
 #   kept-target.sh COMMAND…    run COMMAND in this clone, mounted at a fixed path, with the shared
 #                              target folder; TINBOX_KEPT is the folder that contains it
-#   kept-target.sh keep        record that the build of this clone succeeded: its files are compiled
+#   kept-target.sh keep        record that the build of this clone succeeded: its files are compiled;
+#                              remove what earlier builds have left
 #
 # The compiler writes the paths of sources into programs, and cargo compares the times of files. So
 # every clone is compiled at the same path, and each file that is equal to the file of the recorded
@@ -51,7 +52,10 @@ is_stale() {
 }
 
 if [ "${1:?usage: kept-target.sh COMMAND… | keep}" = keep ]; then
-  if [ "${TINBOX_KEPT:-none}" != none ]; then mv "$TINBOX_KEPT/now" "$TINBOX_KEPT/files"; fi
+  if [ "${TINBOX_KEPT:-none}" = none ]; then exit 0; fi
+  mv "$TINBOX_KEPT/now" "$TINBOX_KEPT/files"
+  # Without it the next runs only need more space.
+  "$top/tests/sweep-target.sh" || true
   exit 0
 fi
 

@@ -3,13 +3,15 @@
 #
 # `cargo test` builds some of these programs again, with its own optimization level, and overwrites
 # them in cargo's folder. Emulated machines need the optimized programs, so they are copied.
+#
+#   programs.sh [ARGUMENT…]    arguments for cargo
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 target=${CARGO_TARGET_DIR:-target}
 triple=$(sed -n 's/^target = "\(.*\)"$/\1/p' .cargo/config.toml)
 
 cargo build --workspace --bins --exclude api-bench --exclude boot-bench --exclude imaging-bench \
-  --exclude hostile-bench
+  --exclude hostile-bench "$@"
 mkdir -p "$target/programs"
 for program in "$target/$triple"/debug/*; do
   if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi
