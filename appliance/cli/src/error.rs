@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use api::meta::Resource;
+use stdx::Hint as _;
+use template_library::LibraryError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -170,6 +172,15 @@ pub enum ReachFailure {
     Tls,
     /// The connection ended before the response did.
     Broken,
+}
+
+impl From<LibraryError> for Error {
+    fn from(error: LibraryError) -> Self {
+        match error.hint() {
+            Some(hint) => Self::Argument { why: error.to_string(), hint: hint.to_owned() },
+            None => Self::Usage(error.to_string()),
+        }
+    }
 }
 
 impl Error {

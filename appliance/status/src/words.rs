@@ -46,6 +46,8 @@ pub enum Shape {
     Tick,
     /// Cross: work that failed.
     Cross,
+    /// Slashed ring: work that a person canceled.
+    SlashedRing,
     /// Cross with a clock: work that exceeded its time limit.
     CrossClock,
     /// Question mark: no report in time.
@@ -76,8 +78,19 @@ pub fn workflow(state: State) -> Word {
     }
 }
 
+/// Word of a workflow that a person canceled.
+const CANCELED: Word = word("canceled", Tone::Quiet);
+
+/// Returns true if the workflow ended because a person canceled it.
+pub fn is_canceled(status: &WorkflowStatus) -> bool {
+    status.ended.as_ref().is_some_and(|ended| ended.reason == "Cancelled")
+}
+
 /// Returns text and tone of a workflow's state. A queued workflow names the workflow ahead of it.
 pub fn progress(status: &WorkflowStatus) -> (String, Tone) {
+    if is_canceled(status) {
+        return (CANCELED.text.to_owned(), CANCELED.tone);
+    }
     let word = workflow(status.state);
     match status.queued() {
         Some(queued) => (crate::plain(queued), Tone::Waiting),
@@ -85,9 +98,12 @@ pub fn progress(status: &WorkflowStatus) -> (String, Tone) {
     }
 }
 
-/// Returns text, tone and shape of a workflow. `held` is true if a person paused the workflow;
-/// `queued` is its place in the queue, empty for the first.
-pub fn work(state: State, held: bool, queued: &str) -> (&str, Tone, Shape) {
+/// Returns text, tone and shape of a workflow. `held` and `canceled` are true if a person paused or
+/// canceled the workflow; `queued` is its place in the queue, empty for the first.
+pub fn work(state: State, held: bool, canceled: bool, queued: &str) -> (&str, Tone, Shape) {
+    if canceled {
+        return (CANCELED.text, CANCELED.tone, Shape::SlashedRing);
+    }
     if held && !state.ended() {
         return ("paused", Tone::Quiet, Shape::Bars);
     }
@@ -105,6 +121,17 @@ pub fn work(state: State, held: bool, queued: &str) -> (&str, Tone, Shape) {
     };
     let word = workflow(state);
     (word.text, word.tone, shape)
+}
+
+/// Returns the shape beside the word of an action's state.
+pub fn action_shape(state: ActionState) -> Shape {
+    match state {
+        ActionState::Pending => Shape::Ring,
+        ActionState::Running => Shape::Arc,
+        ActionState::Success => Shape::Tick,
+        ActionState::Failed => Shape::Cross,
+        ActionState::Timeout => Shape::CrossClock,
+    }
 }
 
 /// Returns the word for an action's state.

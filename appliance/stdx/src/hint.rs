@@ -22,6 +22,23 @@ pub fn with_hint<E: Error + Hint + 'static>(error: &E) -> String {
     }
 }
 
+/// Formats an error with its causes, and its hint, as sentences for a page.
+pub fn sentences<E: Error + Hint + 'static>(error: &E) -> String {
+    let why = sentence(&chain(error));
+    match error.hint() {
+        Some(hint) => format!("{why} {}", sentence(hint)),
+        None => why,
+    }
+}
+
+/// Makes a phrase a sentence: with a capital letter, and a full stop unless it has one.
+fn sentence(phrase: &str) -> String {
+    let mut chars = phrase.chars();
+    let first = chars.next().map(|char| char.to_uppercase().to_string()).unwrap_or_default();
+    let stop = if phrase.ends_with('.') { "" } else { "." };
+    format!("{first}{}{stop}", chars.as_str())
+}
+
 /// Splits a text of [`with_hint`] into the error and its hint, `None` if the text has no hint.
 pub fn split_hint(text: &str) -> (&str, Option<&str>) {
     match text.split_once(BETWEEN) {
@@ -34,7 +51,7 @@ pub fn split_hint(text: &str) -> (&str, Option<&str>) {
 mod tests {
     use std::fmt;
 
-    use super::{Error, Hint, split_hint, with_hint};
+    use super::{Error, Hint, sentences, split_hint, with_hint};
 
     #[derive(Debug)]
     struct Unread(Option<&'static str>);
@@ -51,6 +68,14 @@ mod tests {
         fn hint(&self) -> Option<&str> {
             self.0
         }
+    }
+
+    #[test]
+    fn a_page_has_the_error_and_its_hint_as_sentences() {
+        let advised = sentences(&Unread(Some("replace it")));
+        assert_eq!(advised, "Cannot read the disk. Replace it.");
+        assert_eq!(sentences(&Unread(Some("Wait."))), "Cannot read the disk. Wait.");
+        assert_eq!(sentences(&Unread(None)), "Cannot read the disk.");
     }
 
     #[test]

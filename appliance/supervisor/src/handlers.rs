@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use agent_service::Service;
+use api::meta::ObjectKey;
 use apiserver::failure;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -76,8 +77,12 @@ async fn log(
     Path((namespace, name)): Path<(String, String)>,
     Query(tail): Query<LogQuery>,
 ) -> Json<Vec<LogLine>> {
-    let entries = syslog.tail(&format!("{namespace}/{name}"), tail.lines.unwrap_or(LINES));
-    Json(entries.into_iter().map(line).collect())
+    Json(log_tail(&syslog, &ObjectKey::new(namespace, name), tail.lines.unwrap_or(LINES)))
+}
+
+/// Returns the last `lines` log lines of a machine, oldest first.
+pub fn log_tail(syslog: &syslog::Log, machine: &ObjectKey, lines: usize) -> Vec<LogLine> {
+    syslog.tail(&machine.to_string(), lines).into_iter().map(line).collect()
 }
 
 fn line(entry: syslog::Entry) -> LogLine {

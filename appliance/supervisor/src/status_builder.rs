@@ -9,10 +9,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
+use box_owner::Owner;
 use status::source::{StatusSource, ViewSource};
 use status::view::StatusView;
 use stdx::Clock;
-use web::owner::Owner;
 
 /// Builder of the status view.
 pub struct StatusBuilder {

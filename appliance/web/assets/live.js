@@ -9,10 +9,12 @@
     const part = document.getElementById(id);
     if (!part) return;
     const focused = part.contains(document.activeElement) && document.activeElement;
-    const link = focused && focused.getAttribute("href");
+    // A link is known by its address, a button by that of its form.
+    const place = (it) => it.getAttribute("href") || (it.form && it.form.getAttribute("action"));
+    const wanted = focused && place(focused);
     part.innerHTML = html;
-    if (link) {
-      const again = [...part.querySelectorAll("a")].find((a) => a.getAttribute("href") === link);
+    if (wanted) {
+      const again = [...part.querySelectorAll("a, button")].find((it) => place(it) === wanted);
       if (again) again.focus({ preventScroll: true });
     }
   };

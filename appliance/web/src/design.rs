@@ -33,6 +33,7 @@ pub fn shape(shape: Shape) -> &'static str {
         Shape::Arc => r#"<path d="M8 2a6 6 0 1 1-6 6"/>"#,
         Shape::Tick => r#"<path d="M2.5 8.5 6.5 12.5 13.5 4"/>"#,
         Shape::Cross => r#"<path d="M3 3 13 13M13 3 3 13"/>"#,
+        Shape::SlashedRing => r#"<circle cx="8" cy="8" r="6"/><path d="M4 12 12 4"/>"#,
         Shape::CrossClock => {
             concat!(
                 r#"<path d="M1.5 1.5 8 8M8 1.5 1.5 8"/>"#,

@@ -4,11 +4,15 @@ mod access;
 pub(crate) mod audit;
 mod backup;
 pub(crate) mod console;
+mod entry;
 pub(crate) mod event_stream;
 mod leave;
+mod machines;
+mod one_click;
 mod pair;
 mod requested;
 pub mod setup;
+mod several;
 mod source;
 
 use std::net::IpAddr;
@@ -17,22 +21,23 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Form, Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Query, Request, State};
 use axum::http::header::{ACCEPT, COOKIE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
+use machine_actions::Action;
 use serde::Deserialize;
 use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::design;
-use crate::owner::hash_queue::HashQueue;
-use crate::owner::{AccessError, Owner};
-use crate::page::{self, Page};
-use crate::response::{self, content, harden, html, see, text, with_cookie};
+use crate::page::{self, More, Page};
+use crate::response::{self, content, harden, html, see, text};
 pub(crate) use access::{Peer, address, prove};
 use audit::PageRequest;
+use box_owner::hash_queue::HashQueue;
+use box_owner::{AccessError, Owner};
 pub use console::ConsoleStream;
 use event_stream::STREAMS_MAX;
 pub use pair::PairRequest;
@@ -82,6 +87,23 @@ impl Site {
         view
     }
 
+    /// Returns the data of a page that is not in the status view.
+    pub(crate) async fn more(&self, page: &Page, view: &StatusView) -> More {
+        let log = |machine: &str| match view.machines.iter().any(|it| it.name.as_str() == machine) {
+            true => self.source.machine_log(machine),
+            false => Vec::new(),
+        };
+        match page {
+            Page::Machine(name) => More { log: log(name), work: None },
+            Page::Workflow(name) => {
+                let work = self.source.machine_actions().work(name).await.unwrap_or_default();
+                let machine = work.as_ref().map(|it| it.work.machine.clone());
+                More { log: machine.map(|it| log(&it)).unwrap_or_default(), work }
+            }
+            _ => More::default(),
+        }
+    }
+
     /// Waits in the hash queue, then runs `work`, which hashes a passphrase. `from` is the client.
     /// Returns [`AccessError::Busy`] if the queue is full or the wait exceeds [`HASH_WAIT`].
     async fn hash<T: Send + 'static>(
@@ -102,17 +124,16 @@ pub(crate) type SiteState = State<Arc<Site>>;
 /// Returns the routes for HTTPS. The listener must add `ConnectInfo<SocketAddr>` of the client.
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
-        .route("/S", get(claim_page).post(claim))
-        .route("/S/{code}", get(claim_with_code))
-        .route("/S/restore", get(claim_page).post(backup::restore))
+        .merge(entry::routes())
         .route("/backup", axum::routing::post(backup::download))
         .route("/backup/kept", axum::routing::post(backup::restore_stored))
-        .route("/login", get(login_page).post(login))
-        .route("/logout", axum::routing::post(logout))
         .route("/box/leave", axum::routing::post(leave::leave))
         .route("/events", get(events))
         .merge(access::routes())
         .merge(console::routes())
+        .merge(machines::routes())
+        .merge(one_click::routes())
+        .merge(several::routes())
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", design::STYLE)))
@@ -213,7 +234,9 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
         let text = "This page does not exist on this box.";
         return html(StatusCode::NOT_FOUND, page::sentence(&view, "Not found", text));
     };
+    let more = site.more(&page, &view).await;
     let known = match &page {
+        Page::Workflow(_) => more.work.is_some(),
         Page::Machine(name) | Page::Console(name) => {
             view.machines.iter().any(|it| it.name.as_str() == name)
         }
@@ -222,12 +245,20 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
     let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
     let csrf = csrf(&site, &headers).unwrap_or_default();
     let start = match page {
+        Page::Machine(_) => done(&uri),
+        Page::Machines => page::machine_forms::add_by_mac(),
         Page::ClusterApi => {
             page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &csrf)
         }
         _ => String::new(),
     };
-    html(status, page.html_after(&view, &csrf, &start))
+    html(status, page.html_with(&view, &more, &csrf, &start))
+}
+
+/// Returns the message about the action that led to a page; empty without one.
+fn done(uri: &Uri) -> String {
+    let word = uri.query().and_then(|query| query.strip_prefix("done="));
+    word.and_then(Action::named).map(page::machine_forms::done).unwrap_or_default()
 }
 
 #[derive(Deserialize)]
@@ -256,112 +287,6 @@ async fn panel(State(site): SiteState) -> PageResponse {
         Some(png) => content(StatusCode::OK, "image/png", png),
         None => text(StatusCode::NOT_FOUND, "This box has no panel."),
     }
-}
-
-async fn claim_page(state: SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
-    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), "").await
-}
-
-async fn claim_with_code(
-    state: SiteState,
-    Path(code): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> PageResponse {
-    // Only shown: looking at it here would make a link a guess.
-    let code = crate::owner::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
-    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), &code).await
-}
-
-async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> PageResponse {
-    if site.owner.claimed() {
-        return see("/login");
-    }
-    let view = site.view().await;
-    if site.owner.is_unknown() {
-        let page = page::sentence(&view, "Not now", &AccessError::Unknown.to_string());
-        return html(StatusCode::SERVICE_UNAVAILABLE, page);
-    }
-    html(StatusCode::OK, page::claim(&view, site.source.has_screen(), (code, host), ""))
-}
-
-#[derive(Deserialize)]
-struct ClaimForm {
-    code: String,
-    passphrase: String,
-    again: String,
-}
-
-async fn claim(
-    State(site): SiteState,
-    peer: Peer,
-    uri: Uri,
-    headers: HeaderMap,
-    Form(form): Form<ClaimForm>,
-) -> PageResponse {
-    let from = address(peer);
-    let ClaimForm { code, passphrase, again } = form;
-    let typed = code.clone();
-    let entered = if passphrase == again {
-        site.hash(from, move |owner| owner.claim(&typed, &passphrase, from)).await
-    } else {
-        Err(AccessError::Passphrase("The two passphrases are not the same."))
-    };
-    match entered {
-        Ok(entered) => {
-            tracing::info!("the box has an owner now");
-            *site.shown.lock().await = None;
-            let next = site.source.setup().map_or("/", |_| setup::FIRST);
-            with_cookie(see(next), &entered.token)
-        }
-        Err(refusal) => {
-            let host = asked(&uri, &headers).unwrap_or_default();
-            let (view, screen) = (site.view().await, site.source.has_screen());
-            refused(&refusal, &headers, |why| page::claim(&view, screen, (&code, &host), why))
-        }
-    }
-}
-
-async fn login_page(State(site): SiteState) -> PageResponse {
-    html(StatusCode::OK, page::login(&*site.view().await, ""))
-}
-
-#[derive(Deserialize)]
-struct LoginForm {
-    passphrase: String,
-}
-
-async fn login(
-    State(site): SiteState,
-    peer: Peer,
-    headers: HeaderMap,
-    Form(form): Form<LoginForm>,
-) -> PageResponse {
-    let from = address(peer);
-    match site.hash(from, move |owner| owner.enter(&form.passphrase, from)).await {
-        Ok(entered) => with_cookie(see("/"), &entered.token),
-        Err(refusal) => {
-            let view = site.view().await;
-            refused(&refusal, &headers, |why| page::login(&view, why))
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct LogoutForm {
-    csrf: String,
-}
-
-async fn logout(
-    State(site): SiteState,
-    headers: HeaderMap,
-    Form(form): Form<LogoutForm>,
-) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
-    }
-    token(&headers).into_iter().for_each(|token| site.owner.leave(token));
-    with_cookie(see("/login"), "")
 }
 
 /// Builds the response to a refused request: a page, or plain text for `Accept: text/plain`.

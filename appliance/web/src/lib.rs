@@ -1,16 +1,15 @@
 //! Web pages of the box: claim, login, and a live view of the box and its machines. This crate
 //! renders a [`status::view::StatusView`]; the pages work without script.
 //!
-//! Never: a request to another server, a script or style inside a page, direct access to files
-//! (persistent data goes through [`owner::PrivateFiles`]), a secret in a URL or a log line.
+//! Never: a request to another server, a script or style inside a page, direct access to files,
+//! a secret in a URL or a log line.
 //!
-//! Enter at [`router`] (routes), [`owner::Owner`] (sessions), [`page::Page`] (pages) and
+//! Enter at [`router`] (routes), [`Site`] (owner and data), [`page::Page`] (pages) and
 //! [`setup::Setup`] (first setup, after the claim).
 
 mod design;
 mod handlers;
 mod multipart;
-pub mod owner;
 pub mod page;
 mod response;
 
@@ -21,4 +20,3 @@ pub use handlers::{
     BODY_BYTES_MAX, ConsoleStream, Download, PairRequest, Site, Source, SourceFuture, plain,
     router, setup,
 };
-pub use owner::claim;

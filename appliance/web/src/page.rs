@@ -1,9 +1,13 @@
 //! Pages and their parts. The live stream replaces single parts of an open page.
 
+pub(crate) mod machine_forms;
 mod parts;
+pub(crate) mod several;
 
 use askama::Template;
+use status::log::LogLine;
 use status::view::problem::safe_mode_trouble;
+use status::view::work::WorkDetails;
 use status::view::{Power, StatusView, health};
 
 use crate::design;
@@ -23,6 +27,8 @@ pub enum Page {
     Console(String),
     /// List of workflows with their state.
     Workflows,
+    /// Actions of one workflow, by its name.
+    Workflow(String),
     /// Interfaces, DHCP modes and DHCP clients.
     Network,
     /// Cache of downloaded images.
@@ -35,6 +41,15 @@ pub enum Page {
     Help,
     /// A page of the manual.
     Manual(&'static help::Page),
+}
+
+/// Data of a page that is not in the status view.
+#[derive(Debug, Clone, Default)]
+pub struct More {
+    /// Latest log lines of the page's machine, oldest first.
+    pub log: Vec<LogLine>,
+    /// Workflow of the page; `None` if it does not exist.
+    pub work: Option<WorkDetails>,
 }
 
 /// Navigation entries: path, label, and true for an entry that a phone shows at the bottom.
@@ -72,6 +87,9 @@ struct Shell<'a> {
     here: &'a str,
     rail: &'a [(&'static str, &'static str, bool)],
     refresh: bool,
+    /// True for a page with the navigation.
+    nav: bool,
+    /// True for a page whose parts the live stream replaces.
     live: bool,
     csrf: Option<&'a str>,
     /// Warning shown on every page; may be empty.
@@ -149,6 +167,9 @@ impl Page {
             "/help" => Page::Help,
             _ => match path.strip_prefix("/help/") {
                 Some(name) => Page::Manual(help::page(name)?),
+                None if path.starts_with("/workflows/") => {
+                    Page::Workflow(parts::unlink_workflow(path)?)
+                }
                 None => match path.strip_suffix(CONSOLE).and_then(parts::unlink) {
                     Some(name) => Page::Console(name),
                     None => Page::Machine(parts::unlink(path)?),
@@ -161,7 +182,7 @@ impl Page {
         match self {
             Page::Now => "Now",
             Page::Machines | Page::Machine(_) | Page::Console(_) => "Machines",
-            Page::Workflows => "Workflows",
+            Page::Workflows | Page::Workflow(_) => "Workflows",
             Page::Network => "Network",
             Page::Images => "Images",
             Page::ClusterApi => "Cluster API",
@@ -171,14 +192,16 @@ impl Page {
     }
 
     /// Returns the parts of this page that can change, beginning with the health of the box.
-    pub fn parts(&self, view: &StatusView) -> Vec<Part> {
+    /// The forms in the parts contain `csrf`, the CSRF token of the session.
+    pub fn parts(&self, view: &StatusView, more: &More, csrf: &str) -> Vec<Part> {
         let mut all = vec![part("health", "", badge(view))];
         all.extend(match self {
-            Page::Now => parts::now(view),
+            Page::Now => parts::now(view, csrf),
             Page::Machines => vec![part("machines", "", parts::machines(view))],
-            Page::Machine(name) => parts::machine(view, name),
+            Page::Machine(name) => parts::machine(view, name, more, csrf),
+            Page::Workflow(name) => parts::workflow(view, name, more, csrf),
             Page::Workflows => vec![part("workflows", "", parts::workflows(view))],
-            Page::Network => parts::network(view),
+            Page::Network => parts::network(view, csrf),
             Page::Images => vec![part("images", "", parts::images(view))],
             Page::ClusterApi => parts::cluster_api(view),
             Page::Box => parts::the_box(view),
@@ -189,22 +212,24 @@ impl Page {
 
     /// Returns the whole page. Its forms contain `csrf`, the CSRF token of the session.
     pub fn html(&self, view: &StatusView, csrf: &str) -> String {
-        self.html_after(view, csrf, "")
+        self.html_with(view, &More::default(), csrf, "")
     }
 
-    /// Returns the page as [`Self::html`], with `start` between the heading and the live parts.
-    pub fn html_after(&self, view: &StatusView, csrf: &str, start: &str) -> String {
+    /// Returns the page as [`Self::html`], with further data, and with `start` between the heading
+    /// and the live parts.
+    pub fn html_with(&self, view: &StatusView, more: &More, csrf: &str, start: &str) -> String {
         let here = RAIL.iter().find(|(_, word, _)| *word == self.title()).map_or("/", |it| it.0);
         let mut body = match self {
             Page::Now => String::new(),
             Page::Help => parts::help(),
             Page::Manual(page) => page.html.to_owned(),
             Page::Machine(name) => head(view, name),
+            Page::Workflow(name) => format!("<h1>{}</h1>", parts::escaped(name)),
             Page::Console(name) => rendered(&Console { name, machine: &link(name) }),
             _ => format!("<h1>{}</h1>", self.title()),
         };
         body.push_str(start);
-        for Part { id, heading, html } in self.parts(view).iter().skip(1) {
+        for Part { id, heading, html } in self.parts(view, more, csrf).iter().skip(1) {
             if !heading.is_empty() {
                 body.push_str(&format!("<h2>{heading}</h2>\n"));
             }
@@ -215,6 +240,7 @@ impl Page {
         }
         // Not among the live parts: typed text must stay.
         if *self == Page::Box {
+            body.push_str(&parts::identify(csrf));
             body.push_str(&rendered(&Access { csrf }));
             body.push_str(&rendered(&Backup { csrf, kept: kept(view) }));
         }
@@ -222,13 +248,17 @@ impl Page {
             body.push_str(&parts::leave(view, csrf));
         }
         let shell = Shell {
-            title: self.title(),
+            title: match self {
+                Page::Machine(name) | Page::Console(name) | Page::Workflow(name) => name,
+                _ => self.title(),
+            },
             name: &view.name,
             version: &view.version,
             health: badge(view),
             here,
             rail: &RAIL,
             refresh: *self == Page::Now,
+            nav: true,
             live: true,
             csrf: Some(csrf),
             notice: &notice(view),
@@ -270,6 +300,24 @@ pub fn sentence(view: &StatusView, title: &str, text: &str) -> String {
     alone(title, view, &body)
 }
 
+/// Renders a page with the navigation and without live parts. `here` is the path of its entry.
+fn with_rail(view: &StatusView, csrf: &str, (title, here): (&str, &str), body: &str) -> String {
+    rendered(&Shell {
+        title,
+        name: &view.name,
+        version: &view.version,
+        health: badge(view),
+        here,
+        rail: &RAIL,
+        refresh: false,
+        nav: true,
+        live: false,
+        csrf: Some(csrf),
+        notice: &notice(view),
+        body,
+    })
+}
+
 /// Renders a page without the navigation.
 pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     rendered(&Shell {
@@ -281,6 +329,7 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
         here: "",
         rail: &[],
         refresh: false,
+        nav: false,
         live: false,
         csrf: None,
         notice: &notice(view),

@@ -19,18 +19,25 @@ export const PATIENCE = 120_000;
 // `folder`.
 export const open = async (url, library, folder) => {
   const { chromium } = await import(pathToFileURL(library).href);
-  const profile = mkdtempSync(join(tmpdir(), "browser-"));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: "/usr/bin/chromium",
-    headless: true,
-    timeout: PATIENCE,
-    ignoreHTTPSErrors: true,
-    args: [
-      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    ],
-  });
-  context.setDefaultTimeout(PATIENCE);
+  const contexts = [];
+  const launch = async (more) => {
+    const profile = mkdtempSync(join(tmpdir(), "browser-"));
+    const context = await chromium.launchPersistentContext(profile, {
+      executablePath: "/usr/bin/chromium",
+      headless: true,
+      timeout: PATIENCE,
+      ignoreHTTPSErrors: true,
+      args: [
+        "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+      ],
+      ...more,
+    });
+    context.setDefaultTimeout(PATIENCE);
+    contexts.push([context, profile]);
+    return context;
+  };
+  const context = await launch({});
   const complaints = [];
   const newPage = async () => {
     const page = await context.newPage();
@@ -69,11 +76,19 @@ export const open = async (url, library, folder) => {
     await page.click("main button");
     await page.waitForURL(`${url}/`);
   };
-  const close = async () => {
-    await context.close();
-    rmSync(profile, { recursive: true, force: true });
+  // Opens a page without JavaScript, in the same session.
+  const withoutScript = async () => {
+    const plain = await launch({ javaScriptEnabled: false });
+    await plain.addCookies(await context.cookies());
+    return plain.newPage();
   };
-  return { context, complaints, newPage, check, look, claim, close };
+  const close = async () => {
+    for (const [opened, profile] of contexts) {
+      await opened.close();
+      rmSync(profile, { recursive: true, force: true });
+    }
+  };
+  return { context, complaints, newPage, withoutScript, check, look, claim, close };
 };
 
 // Prints the collected errors, and exits with 1 if there are any.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fetch the library that drives the browser, as package-lock.json pins it, and print its entry. The
+# Fetch the library that drives the browser and the accessibility checker axe-core, as
+# package-lock.json pins them, and print the entry of the library. The
 # browser itself is Debian's (tests/setup.sh).
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -18,5 +19,5 @@ fetch() {
 }
 
 out=$(cat build.sh package.json package-lock.json | cache_folder browser)
-cached "$out/library" "browser: fetching playwright-core (once)" fetch >/dev/null
+cached "$out/library" "browser: fetching playwright-core and axe-core (once)" fetch >/dev/null
 echo "$out/library/node_modules/playwright-core/index.mjs"

@@ -91,7 +91,7 @@ try {
   await shows(now, "rack", machine, "Ready");
   install("first", createHash("sha256").update(image).digest("hex"));
   await shows(now, "headline", "waiting");
-  await shows(now, "progress", machine, "Waiting", "waits for its agent");
+  await shows(now, "progress", machine, "Waiting", "switch it on");
   await shows(story, "machine", "Waiting", "first");
   await look("waiting");
 

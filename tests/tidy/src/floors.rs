@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 64] = [
+const PLACES: [Place; 67] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -69,6 +69,13 @@ const PLACES: [Place; 64] = [
     place("machine-install", 2, &["api", "kube-yaml", "oci-reference", "stdx", "template"]),
     place("printers", 3, &["api", "status"]),
     place("status", 2, &["api", "stdx"]),
+    place("template-library", 1, &["stdx"]),
+    place(
+        "machine-actions",
+        3,
+        &["api", "objects", "status", "stdx", "template", "template-library"],
+    ),
+    place("box-owner", 2, &["stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
     place(
         "resources",
@@ -125,7 +132,7 @@ const PLACES: [Place; 64] = [
         ],
     ),
     place("endpoints", 3, &["api", "http-edge", "objects", "platform", "stdx", "tls-pin"]),
-    place("web", 3, &["help", "status", "stdx"]),
+    place("web", 3, &["box-owner", "help", "machine-actions", "status", "stdx"]),
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),
@@ -142,6 +149,7 @@ const PLACES: [Place; 64] = [
             "status",
             "stdx",
             "template",
+            "template-library",
         ],
     ),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
@@ -187,11 +195,13 @@ const PLACES: [Place; 64] = [
             "apiserver",
             "backup",
             "box-console",
+            "box-owner",
             "capi",
             "config",
             "controllers",
             "dhcp",
             "durable-file",
+            "machine-actions",
             "ntp",
             "objects",
             "panel",

@@ -40,8 +40,8 @@ pub enum Command {
     Log(log::Arguments),
     /// Show the serial console of a machine, and type on it
     ///
-    /// Needs a BMC with IPMI. The box records the console from power-on; the command begins with
-    /// the latest recorded output. Example: `tinbox machine console nuc1`
+    /// Needs a BMC with IPMI or Intel AMT. The box records the console from power-on; the command
+    /// begins with the latest recorded output. Example: `tinbox machine console nuc1`
     Console(console::Arguments),
 }
 

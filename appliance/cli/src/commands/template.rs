@@ -1,7 +1,5 @@
 //! `template`: workflow templates.
 
-mod library;
-
 use std::collections::BTreeMap;
 
 use api::tinkerbell::TEMPLATE;
@@ -28,7 +26,7 @@ pub enum Command {
         library: Option<String>,
         /// Value for a setting that `tinbox template library NAME` shows; can be repeated
         #[arg(long, value_name = "NAME=VALUE", requires = "library",
-            value_parser = library::setting)]
+            value_parser = setting)]
         set: Vec<(String, String)>,
         /// Name of the template [default: the name in the file]
         #[arg(long, value_name = "NAME")]
@@ -160,26 +158,35 @@ pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
 /// The name is unknown.
 pub fn show_library(printer: &Printer, name: Option<&str>) -> Result<(), Error> {
     if let Some(name) = name {
-        let text = library::entry(name)?.text;
+        let text = template_library::entry(name)?.text;
         return text.lines().try_for_each(|line| printer.line(line));
     }
-    for entry in library::entries() {
+    for entry in template_library::entries() {
         printer.line(&format!("{:<9}{}", entry.name, entry.about()))?;
     }
     Ok(())
 }
 
+/// Parses `NAME=VALUE`.
+///
+/// # Errors
+/// `text` has no `=`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// Returns a built-in template with the settings `set`; `box` defaults to the API's address.
 fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Result<String, Error> {
-    let entry = library::entry(name)?;
+    let entry = template_library::entry(name)?;
     let mut settings: BTreeMap<String, String> = set.into_iter().collect();
-    if entry.settings().contains_key(library::BOX)
+    if entry.settings().contains_key(template_library::BOX)
         && let Ok(server) = context.client.server().parse::<http::Uri>()
         && let Some(host) = server.host()
     {
-        settings.entry(library::BOX.to_owned()).or_insert_with(|| host.to_owned());
+        settings.entry(template_library::BOX.to_owned()).or_insert_with(|| host.to_owned());
     }
-    entry.with(&settings)
+    Ok(entry.with(&settings)?)
 }
 
 /// Returns the name of the template for messages, and its text.

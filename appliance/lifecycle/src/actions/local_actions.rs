@@ -5,15 +5,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::{Mode, NETWORK, Network};
-use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
+use api::tinkerbell::Hardware;
 use box_console::Actions;
+use machine_actions::{ActionRequest, MachineActions};
 use objects::{ObjectError, Objects, read};
 use panel::model::{Action, PanelOrder};
 use provisioning::index::Index;
-use serde_json::{Value, json};
+use serde_json::Value;
 use status::source::{Filling, StatusSource};
 use status::view::{Power, StatusView};
 use stdx::Clock;
@@ -24,6 +24,8 @@ use crate::audit::Audit;
 
 /// Duration of blinking after an identify action (LE-3): one minute.
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);
+/// Number of random bytes in the id of a request.
+const REQUEST_ID_BYTES: usize = 4;
 /// Maximum attempts of a change that conflicts with changes by other clients.
 const TRIES_MAX: usize = 4;
 
@@ -76,6 +78,9 @@ pub enum ActionError {
     /// The action is not one of [`config::panel::DOES`].
     #[error("this version does not support the action")]
     Unable,
+    /// The request could not be stored.
+    #[error(transparent)]
+    Machine(#[from] machine_actions::ActionError),
     /// An object could not be read or written.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -145,7 +150,10 @@ impl LocalActions {
 
     /// Requests a scan for other DHCP servers on every network whose mode is not `Off`. A network
     /// that stopped because of another DHCP server may serve again if that server is gone.
-    async fn rescan(&self) -> Result<(), ActionError> {
+    ///
+    /// # Errors
+    /// A network cannot be read or written.
+    pub async fn rescan(&self) -> Result<(), ActionError> {
         let now = self.clock.now().to_string();
         for object in self.objects.list(NETWORK, None).await? {
             let network: Network = read(object)?;
@@ -169,12 +177,7 @@ impl LocalActions {
         // Several machines may share one name: the first one whose workflow has ended is chosen.
         let first = last.next().ok_or_else(|| ActionError::NoWorkflow(machine.to_owned()))?;
         let key = if first.0 { first } else { last.find(|it| it.0).unwrap_or(first) }.1;
-        let request = stdx::random_hex(8);
-        let annotate = |object: &mut Value| {
-            object["metadata"]["annotations"][RETRY_REQUEST] = request.as_str().into();
-        };
-        self.change(WORKFLOW, &key, annotate).await?;
-        Ok(())
+        self.request(machine_actions::Action::Retry, machine, &key.name).await
     }
 
     /// Switches the machine on if it is off, and off if it is on.
@@ -185,25 +188,25 @@ impl LocalActions {
             Some(ObjectKey::new(&hardware.metadata.namespace, &reference.name))
         });
         let bmc = reached.ok_or_else(|| ActionError::NoBmc(machine.to_owned()))?;
-        let word = match self.index.power(&bmc) {
-            Power::On => "off",
-            Power::Off => "on",
+        let action = match self.index.power(&bmc) {
+            Power::On => machine_actions::Action::PowerOff,
+            Power::Off => machine_actions::Action::PowerOn,
             Power::Unknown => return Err(ActionError::PowerUnknown(machine.to_owned())),
         };
-        let job = json!({
-            "apiVersion": JOB.api_version(),
-            "kind": JOB.kind,
-            "metadata": {
-                "generateName": format!("{}-power-{word}-", bmc.name),
-                "namespace": bmc.namespace,
-            },
-            "spec": {
-                "machineRef": { "name": bmc.name, "namespace": bmc.namespace },
-                "tasks": [{ "powerAction": word }],
-            },
-        });
-        self.objects.create(JOB, job).await?;
-        Ok(())
+        self.request(action, machine, "").await
+    }
+
+    async fn request(
+        &self,
+        action: machine_actions::Action,
+        machine: &str,
+        workflow: &str,
+    ) -> Result<(), ActionError> {
+        let actions = MachineActions { objects: Arc::clone(&self.objects) };
+        let (machine, workflow) = (machine.to_owned(), workflow.to_owned());
+        let id = stdx::random_hex(REQUEST_ID_BYTES);
+        let request = ActionRequest { action, machine, workflow, id };
+        Ok(actions.request(&request).await?)
     }
 
     /// Returns the machines named `machine`, which may exist in several namespaces.

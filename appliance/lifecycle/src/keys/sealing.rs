@@ -202,7 +202,7 @@ impl Keys {
 }
 
 /// Returns the function that seals or recovers the keys at a login, for
-/// `web::owner::Owner::on_passphrase`. Firmware only.
+/// `box_owner::Owner::on_passphrase`. Firmware only.
 pub fn at_login(state: &Path) -> impl Fn(&str) + Send + Sync + 'static {
     let keys = Keys::of(state, SystemKind::Firmware);
     move |passphrase| {

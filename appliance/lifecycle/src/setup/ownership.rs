@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use box_owner::Owner;
+use box_owner::claim::TRIES_MAX;
 use config::Config;
 use status::source::{Filling, StatusSource};
 use status::view::{Claim, StatusView};
-use web::claim::TRIES_MAX;
-use web::owner::Owner;
 
 /// Secret keys in the state folder, which protect other data there. The first opens the store.
 pub const KEYS: [&str; 5] =

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use agent_service::{Latest, Service};
 use api::meta::ObjectKey;
-use api::tinkerbell::{Hardware, State};
+use api::tinkerbell::{AGENT_ATTRIBUTES, Hardware, State};
 use jiff::Timestamp;
+use serde::Deserialize;
 use status::dhcp_client::DhcpClient;
 use status::progress::Progress;
 use status::source::{Filling, StatusSource};
@@ -98,19 +99,23 @@ impl MachineFacts {
         Machine {
             name: hardware.metadata.name.as_str().into(),
             state,
-            step: work.map_or("", |work| step(work, state)).into(),
+            step: work.map_or("", |work| step(work, state, hardware.spec.bmc_ref.is_some())).into(),
             percent: progress.and_then(Progress::percent),
             bytes_done: progress.map_or(0, |it| it.bytes_done),
             bytes_total: progress.map_or(0, |it| it.bytes_total),
             bytes_per_second: progress.and_then(Progress::bytes_per_second),
             millis_left: progress.and_then(Progress::millis_left),
             mac: hardware.spec.macs().next(),
+            model: model(hardware).into(),
             ip: reserved.filter(|ip| !ip.is_empty()).or_else(leased).unwrap_or_default().into(),
             power: self.power,
             power_reason: (*self.power_reason).into(),
+            has_bmc: hardware.spec.bmc_ref.is_some(),
             workflow: work.map(|work| work.name.clone()).unwrap_or_default(),
             attempt: work.map_or(0, |work| work.attempt),
             attempts_max: work.map_or(0, |work| work.attempts_max),
+            cannot_begin: work.is_some_and(Work::cannot_begin),
+            dismissed: work.is_some_and(|work| work.dismissed),
             trouble: work.and_then(|work| work.trouble.clone()),
             since: work.and_then(|work| work.since),
             last_seen: self.last_report,
@@ -129,6 +134,7 @@ impl MachineFacts {
             Some(work) => match work.state {
                 State::New | State::Preparing | State::Pending => return MachineState::Waiting,
                 State::Running | State::Post => return MachineState::Installing,
+                State::Failed if work.canceled => return MachineState::Canceled,
                 State::Failed => return MachineState::Failed,
                 State::Timeout => return MachineState::TimedOut,
                 State::Success => MachineState::InService,
@@ -140,10 +146,35 @@ impl MachineFacts {
     }
 }
 
+/// Part of an agent's attributes that names the machine.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Attributes {
+    product: Product,
+}
+
+/// Product of a machine, from SMBIOS.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Product {
+    vendor: String,
+    name: String,
+}
+
+/// Returns maker and product of a machine, as its agent reported them; empty without a report.
+fn model(hardware: &Hardware) -> String {
+    let text = hardware.metadata.annotations.get(AGENT_ATTRIBUTES).map_or("", String::as_str);
+    let Attributes { product } = serde_json::from_str(text).unwrap_or_default();
+    status::plain(format!("{} {}", product.vendor, product.name).trim())
+}
+
 /// Returns the current step of a machine; empty if no step applies.
-fn step(work: &Work, state: MachineState) -> &str {
+fn step(work: &Work, state: MachineState, has_bmc: bool) -> &str {
     match (state, work.state) {
         (MachineState::Waiting, State::Preparing) => "waits for its BMC",
+        (MachineState::Waiting, State::Pending) if !has_bmc => {
+            "waits for its network boot: switch it on"
+        }
         (MachineState::Waiting, State::Pending) => "waits for its agent",
         (MachineState::Installing, State::Post) => "finishing",
         (MachineState::Installing | MachineState::Failed | MachineState::TimedOut, _) => &work.step,

@@ -233,6 +233,7 @@ fn machines() -> Vec<Machine> {
             mac: Some(MacAddr([0x52, 0x54, 0, 0x77, 0, number])),
             ip: format!("10.99.0.{}", 50 + u16::from(number)).into(),
             power: if on { Power::On } else { Power::Off },
+            has_bmc: true,
             last_seen: on.then(|| before(20)),
             ..Machine::default()
         }

@@ -26,6 +26,8 @@ pub enum MachineState {
     InService,
     /// The work on the machine failed.
     Failed,
+    /// A person canceled the work on the machine.
+    Canceled,
     /// The work exceeded its time limit.
     TimedOut,
     /// The machine has not reported in time.
@@ -39,7 +41,7 @@ pub enum MachineState {
 }
 
 /// All states, in their order of declaration.
-pub const STATES: [MachineState; 12] = [
+pub const STATES: [MachineState; 13] = [
     MachineState::New,
     MachineState::Ready,
     MachineState::Waiting,
@@ -47,6 +49,7 @@ pub const STATES: [MachineState; 12] = [
     MachineState::Installing,
     MachineState::InService,
     MachineState::Failed,
+    MachineState::Canceled,
     MachineState::TimedOut,
     MachineState::Silent,
     MachineState::Off,
@@ -65,6 +68,7 @@ impl MachineState {
             MachineState::Installing => ("Installing", Tone::Busy),
             MachineState::InService => ("In service", Tone::Good),
             MachineState::Failed => ("Failed", Tone::Bad),
+            MachineState::Canceled => ("Canceled", Tone::Quiet),
             MachineState::TimedOut => ("Timed out", Tone::Bad),
             MachineState::Silent => ("Silent", Tone::Waiting),
             MachineState::Off => ("Off", Tone::Quiet),
@@ -84,6 +88,7 @@ impl MachineState {
             MachineState::Installing => Shape::Arc,
             MachineState::InService => Shape::Tick,
             MachineState::Failed => Shape::Cross,
+            MachineState::Canceled => Shape::SlashedRing,
             MachineState::TimedOut => Shape::CrossClock,
             MachineState::Silent => Shape::Question,
             MachineState::Off => Shape::Ring,
@@ -141,12 +146,16 @@ pub struct Machine {
     pub millis_left: Option<u64>,
     /// MAC address of the machine's first interface.
     pub mac: Option<MacAddr>,
+    /// Maker and product of the machine, as its agent reported them; may be empty.
+    pub model: Text,
     /// IP address of the machine; may be empty.
     pub ip: Text,
     /// Power state of the machine.
     pub power: Power,
     /// Reason of the power state; may be empty.
     pub power_reason: Text,
+    /// True if the Hardware names a BMC, so that the box can switch the machine.
+    pub has_bmc: bool,
     /// Name of the machine's workflow; may be empty.
     pub workflow: Text,
     /// Number of the current attempt at the step.
@@ -155,6 +164,10 @@ pub struct Machine {
     pub attempts_max: u32,
     /// Events of the latest boot as sentences, newest last.
     pub story: Vec<Sentence>,
+    /// True if the workflow's template cannot be rendered, so that the workflow cannot begin.
+    pub cannot_begin: bool,
+    /// True if a person dismissed the failure of the work.
+    pub dismissed: bool,
     /// Failure of the work on the machine, if any.
     pub trouble: Option<Trouble>,
     /// Time at which the state began.
@@ -176,9 +189,11 @@ pub struct Sentence {
 }
 
 impl Machine {
-    /// Returns the tone of the state. A silent machine is bad only if it is `overdue`.
+    /// Returns the tone of the state. A silent machine is bad only if it is `overdue`. A dismissed
+    /// failure is quiet.
     pub fn tone(&self) -> Tone {
         match self.state {
+            MachineState::Failed | MachineState::TimedOut if self.dismissed => Tone::Quiet,
             MachineState::Silent if self.overdue => Tone::Bad,
             state => state.word().tone,
         }

@@ -1,15 +1,23 @@
 //! Workflow in the status view.
 
+mod details;
+
 use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Text, Trouble};
+use crate::words;
+
+pub use details::{WorkAction, WorkDetails};
 
 /// Value of the status field `templateRendering` if the template cannot be rendered.
 const NOT_RENDERED: &str = "failed";
 /// Type of the condition whose message is the reason of a failed rendering.
 const RENDERED: &str = "TemplateRenderedSuccess";
+
+/// Annotation of a Workflow with the failure that a person dismissed, as [`dismissal`] formats it.
+pub const DISMISSED: &str = "tinbox.dev/dismissed";
 
 /// A workflow with its progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +33,10 @@ pub struct Work {
     pub state: State,
     /// True if a person paused or disabled the workflow.
     pub held: bool,
+    /// True if a person canceled the workflow.
+    pub canceled: bool,
+    /// True if a person dismissed the failure of the latest attempt.
+    pub dismissed: bool,
     /// Place in the queue of the machine, as a phrase; empty if the workflow is first.
     pub queued: Text,
     /// Name of the running action, or of the action that failed or timed out; may be empty.
@@ -64,6 +76,8 @@ impl Work {
             template: spec.template_ref.as_str().into(),
             state: status.state,
             held: spec.paused == Some(true) || spec.disabled == Some(true),
+            canceled: words::is_canceled(status),
+            dismissed: workflow.metadata.annotations.get(DISMISSED) == Some(&dismissal(workflow)),
             queued: status.queued().unwrap_or_default().into(),
             step: at.map(|it| it.name.as_str().into()).unwrap_or_default(),
             done: count(Some(ActionState::Success)),
@@ -81,6 +95,14 @@ impl Work {
     pub fn cannot_begin(&self) -> bool {
         self.state == State::New && self.trouble.is_some()
     }
+}
+
+/// Returns the value that identifies the latest failure of a workflow: the number of the attempt
+/// and the time of its end. A later failure has another value.
+pub fn dismissal(workflow: &Workflow) -> String {
+    let status = &workflow.status;
+    let ended = status.ended.as_ref().map(|ended| ended.time.to_string()).unwrap_or_default();
+    format!("{}/{ended}", status.attempts)
 }
 
 fn since(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Timestamp> {

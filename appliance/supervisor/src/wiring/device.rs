@@ -177,15 +177,20 @@ impl Wiring {
         }
     }
 
-    /// Starts the box's monitor, small screen, buttons and LEDs.
-    pub(super) fn fronts(&mut self, status_builder: &Arc<StatusBuilder>) {
-        let actions: Arc<dyn Actions> = Arc::new(LocalActions {
+    /// Returns the executor of the actions at the box itself.
+    pub(super) fn local_actions(&self) -> LocalActions {
+        LocalActions {
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
             clock: Arc::clone(&self.clock),
             identify_state: self.identify_state.clone(),
             audit: self.audit.clone(),
-        });
+        }
+    }
+
+    /// Starts the box's monitor, small screen, buttons and LEDs.
+    pub(super) fn fronts(&mut self, status_builder: &Arc<StatusBuilder>) {
+        let actions: Arc<dyn Actions> = Arc::new(self.local_actions());
         let source: Arc<dyn ViewSource> = Arc::clone(status_builder) as _;
         let panel = self.config.panel.clone();
         // A small screen may use the display device of the monitor; then the panel drives it.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use apiserver::Pki;
 use axum::body::Bytes;
+use box_owner::{CLAIM, Owner, PrivateFiles};
 use capi::Repository;
 use capi_controllers::ClusterApiSource;
 use config::panel::DOES;
@@ -22,6 +23,7 @@ use lifecycle::admin_tokens::Tokens;
 use lifecycle::audit::Audit;
 use lifecycle::backups::{BackupError, Backups};
 use lifecycle::firmware::Firmware;
+use lifecycle::local_actions::LocalActions;
 use lifecycle::names::Names;
 use lifecycle::opened::LostStore;
 use lifecycle::ownership::OwnerSource;
@@ -29,6 +31,7 @@ use lifecycle::sealing;
 use lifecycle::setup::Screens;
 use lifecycle::storage::{FullDisk, ReturnedStore, StoppedStore};
 use lifecycle::{copies, reset};
+use machine_actions::MachineActions;
 use netboot::http::HttpService;
 use panel::backends::png;
 use panel::console::Console;
@@ -38,6 +41,7 @@ use provisioning::status_sources::contested::ContestedSource;
 use provisioning::status_sources::images::ImageSource;
 use provisioning::status_sources::machines::MachineSource;
 use status::backup::{BackupRequest, BackupSummary};
+use status::log::LogLine;
 use status::reset::BoxAction;
 use status::source::StatusSource;
 use status::source::ViewSource as _;
@@ -46,7 +50,6 @@ use stdx::Secret;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
-use web::owner::{CLAIM, Owner, PrivateFiles};
 use web::setup::Setup;
 use web::{ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture};
 
@@ -54,6 +57,7 @@ use self::kubeconfig::{at_host, is_address};
 use self::pairing::PagePairing;
 use super::Wiring;
 use crate::consoles::{StartedConsoles, live};
+use crate::handlers::log_tail;
 use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
@@ -63,6 +67,8 @@ const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
 /// Maximum size in bytes of a file of the owner: a code or a hash, as JSON.
 const OWNER_FILE_MAX: u64 = 16 << 10;
+/// Number of log lines on the page of a machine.
+const LOG_LINES: usize = 100;
 /// Maximum size of the administrator's kubeconfig in bytes.
 const KUBECONFIG_MAX: u64 = 64 << 10;
 
@@ -97,6 +103,9 @@ struct PageSource {
     tokens: Option<Arc<Tokens>>,
     pairing: PagePairing,
     consoles: StartedConsoles,
+    machine_actions: MachineActions,
+    local_actions: LocalActions,
+    syslog: Arc<syslog::Log>,
 }
 
 impl Source for PageSource {
@@ -138,6 +147,24 @@ impl Source for PageSource {
             return Err(reset::NOT_OWN.to_owned());
         }
         reset::carry_out(leaving, "page", &self.audit)
+    }
+
+    fn machine_actions(&self) -> &MachineActions {
+        &self.machine_actions
+    }
+
+    fn machine_log(&self, machine: &str) -> Vec<LogLine> {
+        let machines = self.local_actions.index.machines();
+        let named = machines.iter().find(|it| it.metadata.name == machine);
+        named.map(|it| log_tail(&self.syslog, &it.key(), LOG_LINES)).unwrap_or_default()
+    }
+
+    fn serve_again(&self) -> SourceFuture<'_, ()> {
+        Box::pin(async { self.local_actions.rescan().await.map_err(|error| stdx::chain(&error)) })
+    }
+
+    fn identify(&self) {
+        self.local_actions.identify_state.begin();
     }
 
     fn record(&self, request: PageRequest) {
@@ -185,17 +212,11 @@ fn refusal(error: BackupError) -> String {
     sentences(&error)
 }
 
-/// Returns the text of an error for a page: a sentence with the error, and one with the hint.
+/// Returns the text of an error for a page, and logs it.
 fn sentences(error: &(impl std::error::Error + stdx::Hint + 'static)) -> String {
-    let (why, hint) = (stdx::chain(error), error.hint());
-    tracing::warn!(reason = why, hint, "a request of a page was refused");
-    let sentence = |text: &str| {
-        let mut chars = text.chars();
-        let first = chars.next().map(|char| char.to_uppercase().to_string());
-        format!("{}{}.", first.unwrap_or_default(), chars.as_str())
-    };
-    let hint = hint.map(|hint| format!(" {}", sentence(hint)));
-    sentence(&why) + &hint.unwrap_or_default()
+    let text = stdx::sentences(error);
+    tracing::warn!(reason = text, "a request of a page was refused");
+    text
 }
 
 /// Returns the names of the box in the network, in addition to the configured names.
@@ -335,6 +356,9 @@ impl Wiring {
             tokens,
             pairing,
             consoles: Arc::clone(&self.consoles),
+            machine_actions: MachineActions { objects: Arc::clone(&self.objects) },
+            local_actions: self.local_actions(),
+            syslog: Arc::clone(&self.syslog),
         };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use stdx::Secret;
 
 use super::{PageResponse, Site, SiteState, asked, csrf, refused, token};
-use crate::owner::AccessError;
 use crate::page;
 use crate::response::{content, html, text};
+use box_owner::AccessError;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -32,7 +32,7 @@ pub(crate) fn address(peer: Peer) -> IpAddr {
 }
 
 /// Checks the passphrase in `given`. If `given` is empty, the session must have a recent proof
-/// ([`PROVED_FOR`](crate::owner::session::PROVED_FOR)).
+/// ([`PROVED_FOR`](box_owner::PROVED_FOR)).
 ///
 /// # Errors
 /// The proof fails. The error is a page with the reason.
@@ -70,7 +70,7 @@ fn foreign() -> PageResponse {
 }
 
 /// Sends the kubeconfig if the passphrase was entered in this session within
-/// [`PROVED_FOR`](crate::owner::session::PROVED_FOR).
+/// [`PROVED_FOR`](box_owner::PROVED_FOR).
 async fn kubeconfig(
     State(site): SiteState,
     uri: Uri,
@@ -171,7 +171,7 @@ async fn change_passphrase(
     let PassphraseForm { owner: old, passphrase: new, again, .. } = form;
     let from = address(peer);
     let changed = if new == again {
-        let texts = move |owner: &crate::owner::Owner| {
+        let texts = move |owner: &box_owner::Owner| {
             owner.change_passphrase(&session, (old.expose(), new.expose()), from)
         };
         site.hash(from, texts).await

@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 
 use crate::handlers::{PageResponse, Peer, Site, SiteState, address, asked, csrf, prove, refused};
 use crate::multipart;
-use crate::owner::AccessError;
 use crate::page;
 use crate::response::{content, html, see, text};
+use box_owner::AccessError;
 
 /// Maximum time to read the rest of a refused form. A browser shows the response only after it has
 /// sent the whole form.

@@ -52,13 +52,14 @@ impl Stream {
         }
         loop {
             self.ticks.tick().await;
-            if !self.site.owner.lives(&self.token) {
+            let Some(csrf) = self.site.owner.csrf_of(&self.token) else {
                 self.over = true;
                 return Some(Event::default().event("out").data("logged out"));
-            }
+            };
             let view = self.site.view().await;
+            let more = self.site.more(&self.page, &view).await;
             let mut changed = BTreeMap::new();
-            for part in self.page.parts(&view) {
+            for part in self.page.parts(&view, &more, &csrf) {
                 if self.sent.get(part.id) != Some(&part.html) {
                     changed.insert(part.id, part.html.clone());
                     self.sent.insert(part.id, part.html);

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use axum::body::{Body, Bytes};
+use machine_actions::MachineActions;
 use status::backup::BackupSummary;
+use status::log::LogLine;
 use status::reset::BoxAction;
 use status::view::StatusView;
 use stdx::Secret;
@@ -72,6 +74,20 @@ pub trait Source: Send + Sync + 'static {
     fn console<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ConsoleStream> {
         Box::pin(async move { Err(format!("Machine {machine} has no serial console.")) })
     }
+    /// Returns the executor of actions on machines.
+    fn machine_actions(&self) -> &MachineActions;
+    /// Returns the latest log lines of a machine, oldest first.
+    fn machine_log(&self, machine: &str) -> Vec<LogLine> {
+        let _ = machine;
+        Vec::new()
+    }
+    /// Lets DHCP serve again on networks that stopped because of another DHCP server, after a new
+    /// search for such servers.
+    fn serve_again(&self) -> SourceFuture<'_, ()> {
+        Box::pin(async { Err("This box serves no network.".to_owned()) })
+    }
+    /// Lets the box blink for a minute, so that a person finds it.
+    fn identify(&self) {}
     /// Writes the record of a request into the audit log. Never waits.
     fn record(&self, request: PageRequest);
     /// Restarts, switches off or resets the box. Blocks: it writes to disk.

@@ -1,5 +1,6 @@
 mod access;
 mod backups;
+mod machines;
 
 use std::collections::HashMap;
 use std::io;
@@ -12,9 +13,11 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
 use futures_util::stream::{self, StreamExt as _};
 use http_body_util::BodyExt as _;
+use machine_actions::MachineActions;
 use status::backup::BackupSummary;
+use status::log::LogLine;
 use status::reset::BoxAction;
-use status::view::{StatusView, example};
+use status::view::{Machine, MachineState, StatusView, example};
 use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
@@ -23,7 +26,7 @@ use super::requested::host_of;
 use super::{
     ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture, plain, router,
 };
-use crate::owner::{Owner, PrivateFiles};
+use box_owner::{Owner, PrivateFiles};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
@@ -40,13 +43,36 @@ impl PrivateFiles for Memory {
     }
 }
 
-/// Source that records the box actions and page requests it receives.
-#[derive(Default)]
-struct Example(Arc<Mutex<Vec<BoxAction>>>, Arc<Mutex<Vec<PageRequest>>>);
+/// Source that records the box actions and page requests it receives, with objects in memory.
+struct Example {
+    left: Arc<Mutex<Vec<BoxAction>>>,
+    requests: Arc<Mutex<Vec<PageRequest>>>,
+    objects: Arc<objects::fake::Memory>,
+    actions: MachineActions,
+}
+
+impl Default for Example {
+    fn default() -> Self {
+        let objects = Arc::<objects::fake::Memory>::default();
+        let actions = MachineActions { objects: objects.clone() };
+        Self { left: Arc::default(), requests: Arc::default(), objects, actions }
+    }
+}
+
+/// Machine that asked for an address and has no Hardware.
+fn new_machine(mac: &str) -> Machine {
+    let mac: stdx::MacAddr = mac.parse().unwrap();
+    let (name, state) = (format!("{mac}").into(), MachineState::New);
+    Machine { name, state, mac: Some(mac), ..Machine::default() }
+}
 
 impl Source for Example {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
-        Box::pin(async { example::working() })
+        Box::pin(async {
+            let mut view = example::working();
+            view.machines.extend(["54:b2:03:a1:4c:01", "54:b2:03:a1:4c:02"].map(new_machine));
+            view
+        })
     }
     fn panel(&self, _: &StatusView) -> Option<Vec<u8>> {
         None
@@ -109,14 +135,21 @@ impl Source for Example {
             (machine == "nuc-07").then_some(console).ok_or("No console.".to_owned())
         })
     }
+    fn machine_actions(&self) -> &MachineActions {
+        &self.actions
+    }
+    fn machine_log(&self, machine: &str) -> Vec<LogLine> {
+        let text = format!("the agent of {machine} starts");
+        vec![LogLine { program: "tinbox-agent".to_owned(), text, ..LogLine::default() }]
+    }
     fn record(&self, request: PageRequest) {
-        self.1.lock().unwrap().push(request);
+        self.requests.lock().unwrap().push(request);
     }
     fn leave(&self, leaving: BoxAction) -> Result<(), String> {
         if leaving == BoxAction::PowerOff {
             return Err("the disk is full".to_owned());
         }
-        self.0.lock().unwrap().push(leaving);
+        self.left.lock().unwrap().push(leaving);
         Ok(())
     }
 }
@@ -136,7 +169,7 @@ fn site_that_leaves() -> (Arc<Owner>, Router, Arc<Mutex<Vec<BoxAction>>>) {
     let keep = Arc::new(Memory::default());
     let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
     let source = Example::default();
-    let left = Arc::clone(&source.0);
+    let left = Arc::clone(&source.left);
     let source = Arc::new(source);
     (Arc::clone(&owner), router(Site::new(owner, source)), left)
 }

@@ -7,11 +7,14 @@ mod machines;
 mod network;
 mod now;
 mod system;
+mod workflow;
 mod workflows;
 
 use askama::Template;
 use jiff::Timestamp;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use status::log::LogLine;
+use status::plain;
 use status::view::machine::STATES;
 use status::view::moment::bytes;
 use status::view::{Event, Machine, StatusView};
@@ -26,12 +29,15 @@ pub use machines::{machine, machines};
 pub use network::network;
 pub use now::now;
 pub use system::the_box;
+pub use workflow::workflow;
 pub use workflows::workflows;
 
 /// Characters that are percent-encoded in a path segment.
 const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Path prefix of the page of a machine.
 const MACHINES: &str = "/machines/";
+/// Path prefix of the page of a workflow.
+const WORKFLOWS: &str = "/workflows/";
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -96,6 +102,26 @@ struct Escaped<'a> {
     text: &'a str,
 }
 
+#[derive(Template)]
+#[template(path = "one-click.html")]
+struct OneClick<'a> {
+    csrf: &'a str,
+    path: &'static str,
+    label: &'static str,
+    class: &'static str,
+}
+
+/// Renders the button that lets stopped networks serve again.
+pub fn serve_again(csrf: &str) -> String {
+    let (path, label) = ("/network/serve-again", "Serve again");
+    rendered(&OneClick { csrf, path, label, class: "small" })
+}
+
+/// Renders the button that lets the box blink.
+pub fn identify(csrf: &str) -> String {
+    rendered(&OneClick { csrf, path: "/box/identify", label: "Identify", class: "plain" })
+}
+
 /// Escapes text for HTML.
 pub fn escaped(text: &str) -> String {
     rendered(&Escaped { text })
@@ -111,10 +137,24 @@ pub fn link(name: &str) -> String {
     format!("{MACHINES}{}", utf8_percent_encode(name, &SEGMENT))
 }
 
+/// Returns the path of the page of the workflow `name`.
+pub fn workflow_link(name: &str) -> String {
+    format!("{WORKFLOWS}{}", utf8_percent_encode(name, &SEGMENT))
+}
+
+/// Returns the name of the workflow whose page is at `path`; `None` for another page.
+pub fn unlink_workflow(path: &str) -> Option<String> {
+    last_segment(path.strip_prefix(WORKFLOWS)?)
+}
+
 /// Returns the name of the machine whose page is at `path`; `None` for another page.
 pub fn unlink(path: &str) -> Option<String> {
-    let name = path.strip_prefix(MACHINES)?;
-    let name = percent_decode_str(name).decode_utf8().ok()?;
+    last_segment(path.strip_prefix(MACHINES)?)
+}
+
+/// Decodes the last segment of a path; `None` if more segments follow.
+fn last_segment(text: &str) -> Option<String> {
+    let name = percent_decode_str(text).decode_utf8().ok()?;
     (!name.is_empty() && !name.contains('/')).then(|| name.into_owned())
 }
 
@@ -155,6 +195,18 @@ fn happenings<'a>(view: &StatusView, events: impl Iterator<Item = &'a Event>) ->
         warning: it.warning,
     };
     events.map(line).collect()
+}
+
+/// Renders log lines, newest first. `lines` begins with the oldest.
+fn log_lines(view: &StatusView, lines: &[LogLine]) -> String {
+    let newest = lines.iter().rev().map(|it| Line {
+        at: it.received,
+        time: view.time_of_day(it.received),
+        subject: &it.program,
+        sentence: plain(&it.text),
+        warning: it.warning(),
+    });
+    rendered(&Events { lines: newest.collect(), none: "No messages yet." })
 }
 
 fn clock(view: &StatusView) -> String {

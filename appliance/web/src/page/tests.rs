@@ -1,10 +1,15 @@
 use std::io::Write as _;
 
+use api::tinkerbell::ActionState;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use machine_actions::{Action, DiskChoice, FieldError, InstallChoices, InstallForm, SystemChoice};
+use status::log::LogLine;
+use status::view::work::{WorkAction, WorkDetails};
 use status::view::{Role, StatusView, example};
 
-use super::{Page, claim, connect, login};
+use super::machine_forms::{InstallPage, confirm, install, machine};
+use super::{More, Page, claim, connect, login};
 use crate::design::{CONSOLE_SCRIPT, SCRIPT, STYLE};
 use crate::handlers::setup::pages::{done, nics, times};
 use crate::handlers::setup::{NicSetup, UpdateTimes};
@@ -42,7 +47,73 @@ fn night() -> UpdateTimes {
 
 fn clusters(view: &StatusView) -> String {
     let start = connect(view, "https://10.20.30.40", "PEM\n", "c5rf");
-    Page::ClusterApi.html_after(view, "c5rf", &start)
+    Page::ClusterApi.html_with(view, &More::default(), "c5rf", &start)
+}
+
+/// Returns the page of a workflow with one action that succeeded and one that failed.
+fn workflow(name: &str) -> String {
+    let view = example::working();
+    let work = view.workflows.iter().find(|it| it.name.as_str() == name).unwrap().clone();
+    let action = |name: &str, state, message: &str| WorkAction {
+        name: name.into(),
+        state,
+        message: message.into(),
+        started: Some(view.now),
+        ended: Some(view.now),
+        ..WorkAction::default()
+    };
+    let failed = action("image2disk", ActionState::Failed, "checksum does not match");
+    let first = action("wipe", ActionState::Success, "");
+    let actions = vec![first, WorkAction { repeats: 2, ..failed }, WorkAction::default()];
+    let line = LogLine {
+        received: view.now,
+        severity: "err".to_owned(),
+        program: "image2disk".to_owned(),
+        text: "the sum is <b>".to_owned(),
+    };
+    let more = More { log: vec![line], work: Some(WorkDetails { work, actions }) };
+    Page::Workflow(name.to_owned()).html_with(&view, &more, "c5rf", "")
+}
+
+fn confirmation(error: &str) -> String {
+    let view = example::working();
+    confirm(&view, "c5rf", (Action::PowerOff, &view.machines[0]), ("0a1b2c3d", error))
+}
+
+fn mistakes() -> [FieldError; 2] {
+    let mistake = |field, why: &str| FieldError { field, why: why.to_owned() };
+    [mistake("name", "\"<b>\" is not a valid name."), mistake("disk", "\"a\" is not a disk.")]
+}
+
+/// Returns the form of a machine; a MAC address is that of a machine without Hardware.
+fn installation(action: Action, name: &str, mistakes: &[FieldError]) -> String {
+    let view = example::working();
+    let machine = machine(&view, name).unwrap();
+    let is_known = !name.contains(':');
+    let system = |name: &str, about: &str| SystemChoice { name: name.into(), about: about.into() };
+    let about = "Samsung · 512GB · S4".to_owned();
+    let disk = DiskChoice { device: "/dev/nvme0n1".into(), about };
+    let choices = InstallChoices {
+        is_known,
+        may_rename: !is_known,
+        model: if is_known { "Intel NUC13ANHi5".into() } else { String::new() },
+        systems: vec![system("debian", "Debian 12."), system("own", "A template on this box.")],
+        disks: if is_known { vec![disk] } else { Vec::new() },
+        has_bmc: is_known,
+        ..InstallChoices::default()
+    };
+    let values = InstallForm {
+        system: "debian".into(),
+        name: if mistakes.is_empty() { String::new() } else { "<b>".into() },
+        disk: "/dev/nvme0n1".into(),
+        address: "10.99.0.11".into(),
+        id: "0a1b2c3d".into(),
+        ..InstallForm::default()
+    };
+    let preview = if is_known { "version: \"0.1\"\nname: debian\n" } else { "" };
+    let (form, choices, machine) = (&values, &choices, &machine);
+    let page = InstallPage { action, machine, choices, form, mistakes, error: "", preview };
+    install(&view, "c5rf", &page)
 }
 
 fn pages() -> Vec<(&'static str, String)> {
@@ -56,6 +127,8 @@ fn pages() -> Vec<(&'static str, String)> {
         ("machine-unknown", shown(Page::Machine("nuc-<b>".to_owned()))),
         ("console", shown(Page::Console("nuc-07".to_owned()))),
         ("workflows", shown(Page::Workflows)),
+        ("workflow", workflow("wf-14")),
+        ("workflow-unknown", shown(Page::Workflow("wf-<b>".to_owned()))),
         ("workflows-none", Page::Workflows.html(&StatusView::default(), "c5rf")),
         ("network", shown(Page::Network)),
         ("images", shown(Page::Images)),
@@ -64,6 +137,11 @@ fn pages() -> Vec<(&'static str, String)> {
         ("cluster-api-none", clusters(&StatusView::default())),
         ("box", shown(Page::Box)),
         ("box-safe-mode", Page::Box.html(&example::safe_mode(), "c5rf")),
+        ("confirm", confirmation("")),
+        ("confirm-wrong", confirmation("This machine is called nuc-01, not <b>.")),
+        ("install", installation(Action::Install, "nuc-12", &[])),
+        ("install-new-wrong", installation(Action::Install, "54:b2:03:a1:4c:01", &mistakes())),
+        ("add", installation(Action::Add, "54:b2:03:a1:4c:01", &[])),
         ("help", shown(Page::Help)),
         ("claim", claim(&example::unclaimed(), true, ("7KQ4M2", "10.20.30.40"), "")),
         ("claim-process", claim(&example::unclaimed(), false, ("7KQ4M2", "10.20.30.40"), "")),

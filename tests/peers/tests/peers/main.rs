@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 
 mod access;
+mod acting;
 mod agents;
 mod amt;
 mod backup;

@@ -10,6 +10,7 @@ mod box_provider;
 mod cluster_api;
 mod containers;
 mod faults;
+mod first_machine;
 mod founding_guide;
 mod images;
 mod path;

@@ -17,6 +17,7 @@ pub fn sign(shape: Shape) -> &'static str {
         Shape::Arc => "◔",
         Shape::Tick => "✓",
         Shape::Cross => "✗",
+        Shape::SlashedRing => "⊘",
         Shape::CrossClock => "⊗",
         Shape::Question => "?",
         Shape::Ring => "○",
@@ -49,6 +50,10 @@ pub fn draw<C: PixelColor>(sheet: &mut Sheet<C>, at: Point, side: u32, shape: Sh
         Shape::Cross => {
             line((edge, edge), (last - edge, last - edge));
             line((edge, last - edge), (last - edge, edge));
+        }
+        Shape::SlashedRing => {
+            line((part(1, 4), part(3, 4)), (part(3, 4), part(1, 4)));
+            sheet.stroke(&inner(1), pen);
         }
         Shape::CrossClock => {
             line((0, part(2, 5)), (part(3, 5), last));

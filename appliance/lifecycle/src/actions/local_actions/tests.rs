@@ -99,7 +99,9 @@ async fn a_retry_is_asked_of_the_machines_last_workflow() {
     assert_eq!(rig.asked(Action::Retry, "nuc-07").await, no_workflow);
     assert_eq!(rig.asked(Action::Retry, "gone").await, "machine gone no longer exists");
     let spec = json!({ "templateRef": "debian", "hardwareRef": "nuc-07" });
-    let workflow = rig.create(WORKFLOW, spec, "install").await;
+    let mut workflow = rig.create(WORKFLOW, spec, "install").await;
+    workflow["status"] = json!({ "state": "FAILED" });
+    let workflow = rig.actions.objects.update_status(WORKFLOW, workflow).await.unwrap();
     let typed = read(workflow).unwrap();
     rig.actions.index.put_workflow(&typed);
     rig.actions.index.runs.put(&typed);

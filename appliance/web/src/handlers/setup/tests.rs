@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
+use machine_actions::MachineActions;
 use status::backup::BackupSummary;
 use status::reset::BoxAction;
 use status::view::{Role, StatusView, example};
@@ -16,7 +17,7 @@ use tower::ServiceExt as _;
 
 use super::{NicSetup, Setup, UpdateTimes};
 use crate::handlers::{Download, Site, Source, SourceFuture, router};
-use crate::owner::{Owner, PrivateFiles};
+use box_owner::{Owner, PrivateFiles};
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);
@@ -78,7 +79,7 @@ impl Setup for FakeSetup {
     }
 }
 
-struct FakeSource(Option<Arc<FakeSetup>>);
+struct FakeSource(Option<Arc<FakeSetup>>, MachineActions);
 
 impl Source for FakeSource {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
@@ -111,6 +112,9 @@ impl Source for FakeSource {
     fn pair(&self, _: crate::PairRequest) -> SourceFuture<'_, ()> {
         Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
+    fn machine_actions(&self) -> &MachineActions {
+        &self.1
+    }
     fn record(&self, _: crate::PageRequest) {}
     fn leave(&self, _: BoxAction) -> Result<(), String> {
         Err(NOT_HERE.to_owned())
@@ -133,7 +137,8 @@ impl Browser {
     fn new(fake: Option<Arc<FakeSetup>>) -> Self {
         let keep = Arc::new(Memory::default());
         let owner = Arc::new(Owner::open(keep, Arc::new(SystemClock)).unwrap());
-        let router = router(Site::new(Arc::clone(&owner), Arc::new(FakeSource(fake))));
+        let actions = MachineActions { objects: Arc::<objects::fake::Memory>::default() };
+        let router = router(Site::new(Arc::clone(&owner), Arc::new(FakeSource(fake, actions))));
         Self { router, owner, cookie: String::new() }
     }
 

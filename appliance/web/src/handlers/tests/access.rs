@@ -22,7 +22,7 @@ impl Claimed {
         let owner = Owner::open(Arc::<Memory>::default(), Arc::new(clock.clone())).unwrap();
         let owner = Arc::new(owner);
         let source = Example::default();
-        let (left, records) = (Arc::clone(&source.0), Arc::clone(&source.1));
+        let (left, records) = (Arc::clone(&source.left), Arc::clone(&source.requests));
         let router = router(Site::new(Arc::clone(&owner), Arc::new(source)));
         let (code, _) = owner.code().unwrap();
         let form = format!("code={code}&passphrase={PASSPHRASE}&again={PASSPHRASE}");

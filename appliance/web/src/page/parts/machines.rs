@@ -3,7 +3,11 @@
 use askama::Template;
 use status::view::{Machine, StatusView};
 
-use super::{Events, Facts, Line, Part, Row, badge, escaped, part, rendered, row};
+use super::super::More;
+use super::super::machine_forms::buttons;
+use super::{
+    Events, Facts, Line, Part, Row, badge, escaped, log_lines, part, rendered, row, workflow_link,
+};
 
 #[derive(Template)]
 #[template(path = "machines.html")]
@@ -35,26 +39,38 @@ pub fn machines(view: &StatusView) -> String {
     rendered(&Machines { rows: view.machines.iter().map(|it| row(view, it)).collect() })
 }
 
-pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
+pub fn machine(view: &StatusView, name: &str, more: &More, csrf: &str) -> Vec<Part> {
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
         let text = format!("No machine is called ‘{}’.", escaped(name));
         return vec![part("machine", "", format!("<p>{text}</p>"))];
     };
     let word = badge(&machine.status(), machine.tone(), machine.state.shape());
     let row = row(view, machine);
-    let mut facts = vec![("MAC", row.mac), ("IP", row.ip), ("Power", power(machine))];
-    facts.push(("Workflow", row.workflow));
+    let mut facts = vec![
+        ("Model", machine.model.to_string()),
+        ("MAC", row.mac),
+        ("IP", row.ip),
+        ("Power", power(machine)),
+    ];
     facts.push(("Now", row.detail));
     facts.push(("Last seen", row.seen));
     facts.retain(|(_, value)| !value.is_empty());
+    let workflow = match row.workflow.as_str() {
+        "" => String::new(),
+        name => {
+            let (path, name) = (workflow_link(name), escaped(name));
+            format!("<p>Workflow <a href=\"{path}\">{name}</a></p>")
+        }
+    };
     let trouble = machine.trouble.as_ref().map(|it| {
         format!("<article class=\"card bad\"><p>{}</p></article>", escaped(&it.sentence()))
     });
     let head = format!(
-        "<p>{word}</p>{}{}{}",
+        "<p>{word}</p>{}{}{}{}",
         row.percent.map(|percent| bar(percent, name)).unwrap_or_default(),
         trouble.unwrap_or_default(),
-        rendered(&Facts { title: "", facts })
+        buttons(machine, csrf),
+        rendered(&Facts { title: "", facts }) + &workflow
     );
     let lines = machine.story.iter().map(|it| Line {
         at: it.at,
@@ -65,5 +81,6 @@ pub fn machine(view: &StatusView, name: &str) -> Vec<Part> {
     });
     let none = "This machine has no events yet.";
     let history = rendered(&Events { lines: lines.collect(), none });
-    vec![part("machine", "", head), part("history", "History", history)]
+    let log = log_lines(view, &more.log);
+    vec![part("machine", "", head), part("history", "History", history), part("log", "Log", log)]
 }

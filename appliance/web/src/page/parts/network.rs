@@ -3,10 +3,10 @@
 use status::plain;
 use status::view::{Nic, StatusView};
 
-use super::{Events, Facts, Line, Part, part, rendered};
+use super::{Events, Facts, Line, Part, part, rendered, serve_again};
 
-pub fn network(view: &StatusView) -> Vec<Part> {
-    vec![part("network", "", cards(view)), part("clients", "DHCP clients", clients(view))]
+pub fn network(view: &StatusView, csrf: &str) -> Vec<Part> {
+    vec![part("network", "", cards(view, csrf)), part("clients", "DHCP clients", clients(view))]
 }
 
 fn clients(view: &StatusView) -> String {
@@ -24,10 +24,14 @@ fn clients(view: &StatusView) -> String {
     rendered(&Events { lines, none: "None in the last hour." })
 }
 
-fn cards(view: &StatusView) -> String {
+fn cards(view: &StatusView, csrf: &str) -> String {
     let cards: String = view.nics.iter().map(|nic| nic_card(view, nic)).collect();
-    let none = "<p class=\"card\">This box sees no network interface.</p>".to_owned();
-    if cards.is_empty() { none } else { format!("<div class=\"grid\">{cards}</div>") }
+    if cards.is_empty() {
+        return "<p class=\"card\">This box sees no network interface.</p>".to_owned();
+    }
+    let is_stopped = view.nics.iter().any(Nic::stopped);
+    let again = if is_stopped { serve_again(csrf) } else { String::new() };
+    format!("{again}<div class=\"grid\">{cards}</div>")
 }
 
 fn nic_card(view: &StatusView, nic: &Nic) -> String {

@@ -2,15 +2,20 @@
 
 use askama::Template;
 use status::view::moment::uptime;
-use status::view::problem::Urgency;
-use status::view::{Problem, StatusView, headline, problems};
+use status::view::problem::{Remedy, Urgency};
+use status::view::{MachineState, Problem, StatusView, headline, problems};
 
+use super::super::machine_forms::{buttons, remedies};
+use super::super::several::PATH;
 use super::{
-    Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, share,
+    Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, serve_again,
+    share,
 };
 
 /// Maximum number of machines in the list "in progress".
 const TASKS_MAX: usize = 50;
+/// Maximum number of new machines on the page.
+const NEW_MAX: usize = 20;
 /// Maximum number of events on the page.
 const EVENTS_MAX: usize = 10;
 
@@ -26,6 +31,22 @@ struct Card {
     sentence: String,
     since: Option<String>,
     link: Option<String>,
+    /// Buttons as HTML; may be empty.
+    actions: String,
+}
+
+#[derive(Template)]
+#[template(path = "new.html")]
+struct NewMachines {
+    new: Vec<NewMachine>,
+    /// Path of the form for several machines.
+    several: &'static str,
+}
+
+struct NewMachine {
+    row: Row,
+    /// Buttons as HTML.
+    actions: String,
 }
 
 #[derive(Template)]
@@ -41,8 +62,8 @@ struct PortPicture {
     port: Option<String>,
 }
 
-pub fn now(view: &StatusView) -> Vec<Part> {
-    let cards: Vec<Card> = problems(view).into_iter().map(|it| card(view, &it)).collect();
+pub fn now(view: &StatusView, csrf: &str) -> Vec<Part> {
+    let cards: Vec<Card> = problems(view).into_iter().map(|it| card(view, &it, csrf)).collect();
     let sentence = headline(view).sentence();
     let tasks = view.machines.iter().filter(|it| it.under_way()).take(TASKS_MAX);
     let tasks = tasks.map(|it| row(view, it)).collect();
@@ -51,6 +72,7 @@ pub fn now(view: &StatusView) -> Vec<Part> {
     vec![
         part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
         part("needs", "", rendered(&Needs { problems: cards })),
+        part("new", "", new_machines(view, csrf)),
         part("progress", "In progress", rendered(&Progress { tasks })),
         part("rack", "Rack", rendered(&PortPicture { cells, port })),
         part("events", "Lately", events(view)),
@@ -58,14 +80,29 @@ pub fn now(view: &StatusView) -> Vec<Part> {
     ]
 }
 
-fn card(view: &StatusView, problem: &Problem) -> Card {
+fn card(view: &StatusView, problem: &Problem, csrf: &str) -> Card {
+    let name = problem.machine.as_ref();
+    let machine = name.and_then(|name| view.machines.iter().find(|it| it.name == *name));
     Card {
         class: if problem.urgency == Urgency::Notice { "wait" } else { "bad" },
         title: problem.title.to_string(),
         sentence: problem.trouble.sentence(),
         since: problem.since.map(|at| view.since(at)),
-        link: problem.machine.as_ref().map(|name| link(name)),
+        link: name.map(|name| link(name)),
+        actions: match (machine, problem.remedy) {
+            (Some(machine), _) => remedies(machine, csrf),
+            (None, Remedy::Rescan) => serve_again(csrf),
+            (None, _) => String::new(),
+        },
     }
+}
+
+/// Returns the machines that asked for an address and have no Hardware, with their actions.
+fn new_machines(view: &StatusView, csrf: &str) -> String {
+    let new = view.machines.iter().filter(|it| it.state == MachineState::New).take(NEW_MAX);
+    let new: Vec<NewMachine> =
+        new.map(|it| NewMachine { row: row(view, it), actions: buttons(it, csrf) }).collect();
+    rendered(&NewMachines { new, several: PATH })
 }
 
 fn events(view: &StatusView) -> String {

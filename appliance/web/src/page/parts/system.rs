@@ -4,25 +4,15 @@ use status::plain;
 use status::view::moment::uptime;
 use status::view::{StatusView, System, Update};
 
-use super::{Events, Facts, Line, Part, clock, part, rendered, share};
+use super::{Facts, Part, clock, log_lines, part, rendered, share};
 
 /// Maximum number of log lines on the page.
 const LINES_MAX: usize = 50;
 
 /// Renders the state of the box and its log, as two parts.
 pub fn the_box(view: &StatusView) -> Vec<Part> {
-    vec![part("box", "", about(view)), part("log", "Log", log(view))]
-}
-
-fn log(view: &StatusView) -> String {
-    let newest = view.log.iter().rev().take(LINES_MAX).map(|it| Line {
-        at: it.received,
-        time: view.time_of_day(it.received),
-        subject: &it.program,
-        sentence: plain(&it.text),
-        warning: it.warning(),
-    });
-    rendered(&Events { lines: newest.collect(), none: "No messages yet." })
+    let newest = &view.log[view.log.len().saturating_sub(LINES_MAX)..];
+    vec![part("box", "", about(view)), part("log", "Log", log_lines(view, newest))]
 }
 
 fn figures(system: &System) -> Vec<(&'static str, String)> {

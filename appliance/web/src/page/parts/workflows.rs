@@ -4,7 +4,7 @@ use askama::Template;
 use status::view::{StatusView, Work};
 use status::words;
 
-use super::{design, link, rendered};
+use super::{design, link, rendered, workflow_link};
 
 #[derive(Template)]
 #[template(path = "workflows.html")]
@@ -18,6 +18,7 @@ struct Row<'a> {
     shape: &'static str,
     word: &'a str,
     link: String,
+    page: String,
     step: String,
     since: String,
     trouble: String,
@@ -29,7 +30,7 @@ pub fn workflows(view: &StatusView) -> String {
 }
 
 fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
-    let (word, tone, shape) = words::work(work.state, work.held, &work.queued);
+    let (word, tone, shape) = words::work(work.state, work.held, work.canceled, &work.queued);
     let mut step = Vec::new();
     step.extend((!work.step.is_empty()).then(|| work.step.to_string()));
     step.extend((work.actions > 0).then(|| format!("{} of {} done", work.done, work.actions)));
@@ -41,6 +42,7 @@ fn row<'a>(view: &StatusView, work: &'a Work) -> Row<'a> {
         shape: design::shape(shape),
         word,
         link: link(&work.machine),
+        page: workflow_link(&work.name),
         step: step.join(" · "),
         since: work.since.map(|at| view.ago(at)).unwrap_or_default(),
         trouble: work.trouble.as_ref().map(|it| it.sentence()).unwrap_or_default(),

@@ -1,26 +1,60 @@
 //! Built-in templates, in `templates/`: each file is the YAML of a workflow. The first comment of a
 //! file has its purpose and its settings (`# name=default`, then the purpose of the setting). The
 //! text uses a setting as `@name@`; the created template contains the value.
+//!
+//! Never: reads or writes objects, or needs a box. Enter at [`entries`] and [`entry`].
 
 use std::collections::BTreeMap;
 
-use crate::error::Error;
+use stdx::Hint;
+use thiserror::Error;
 
 const LIBRARY: [(&str, &str); 6] = [
-    ("debian", include_str!("../../../templates/debian.yaml")),
-    ("ubuntu", include_str!("../../../templates/ubuntu.yaml")),
-    ("flatcar", include_str!("../../../templates/flatcar.yaml")),
-    ("talos", include_str!("../../../templates/talos.yaml")),
-    ("raw", include_str!("../../../templates/raw.yaml")),
-    ("wipe", include_str!("../../../templates/wipe.yaml")),
+    ("debian", include_str!("../templates/debian.yaml")),
+    ("ubuntu", include_str!("../templates/ubuntu.yaml")),
+    ("flatcar", include_str!("../templates/flatcar.yaml")),
+    ("talos", include_str!("../templates/talos.yaml")),
+    ("raw", include_str!("../templates/raw.yaml")),
+    ("wipe", include_str!("../templates/wipe.yaml")),
 ];
 
 /// Name of the setting for the box's address.
 pub const BOX: &str = "box";
 
+/// Error of the library.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LibraryError {
+    /// No built-in template has this name.
+    #[error("the library has no template {name:?}; it has {known}")]
+    Unknown {
+        /// Requested name.
+        name: String,
+        /// All names of the library.
+        known: String,
+    },
+    /// Settings of a built-in template are unknown, missing or not valid.
+    #[error("{why}")]
+    Settings {
+        /// All mistakes, separated by semicolons.
+        why: String,
+        /// Command that shows the settings, with their names.
+        hint: String,
+    },
+}
+
+impl Hint for LibraryError {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unknown { .. } => None,
+            Self::Settings { hint, .. } => Some(hint),
+        }
+    }
+}
+
 /// Built-in template with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
+    /// Name of the template in the library, such as `debian`.
     pub name: &'static str,
     /// Workflow YAML, with settings as `@name@`.
     pub text: &'static str,
@@ -35,20 +69,11 @@ pub fn entries() -> impl Iterator<Item = Entry> {
 ///
 /// # Errors
 /// The name is unknown. The error lists the known names.
-pub fn entry(name: &str) -> Result<Entry, Error> {
+pub fn entry(name: &str) -> Result<Entry, LibraryError> {
     entries().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = entries().map(|entry| entry.name).collect();
-        Error::Usage(format!("the library has no template {name:?}; it has {}", names.join(", ")))
+        LibraryError::Unknown { name: name.to_owned(), known: names.join(", ") }
     })
-}
-
-/// Parses `NAME=VALUE`.
-///
-/// # Errors
-/// `text` has no `=`.
-pub fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Entry {
@@ -73,7 +98,7 @@ impl Entry {
     ///
     /// # Errors
     /// A setting is unknown or missing. The error names all of them.
-    pub fn with(self, given: &BTreeMap<String, String>) -> Result<String, Error> {
+    pub fn with(self, given: &BTreeMap<String, String>) -> Result<String, LibraryError> {
         let settings = self.settings();
         let unknown = given.keys().filter(|name| !settings.contains_key(name.as_str()));
         let mut wrong: Vec<String> =
@@ -95,7 +120,7 @@ impl Entry {
         let names: Vec<&str> = self.settings().into_keys().collect();
         let (name, names) = (self.name, names.join(", "));
         let hint = format!("`tinbox template library {name}` shows its settings: {names}");
-        Err(Error::Argument { why: wrong.join("; "), hint })
+        Err(LibraryError::Settings { why: wrong.join("; "), hint })
     }
 
     fn head(self) -> impl Iterator<Item = &'static str> {
@@ -108,6 +133,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde_json::json;
+
+    use stdx::Hint as _;
 
     use super::{entries, entry};
 
@@ -144,7 +171,8 @@ mod tests {
         for words in ["no setting \"color\"", "--set image_url=", "--set sha256="] {
             assert!(error.contains(words), "{error}");
         }
-        let hint = entry("debian").unwrap().with(&given).unwrap_err().hint("tinbox").unwrap();
+        let hint = entry("debian").unwrap().with(&given).unwrap_err();
+        let hint = hint.hint().unwrap();
         let settings = "`tinbox template library debian` shows its settings: box, image_url, ";
         assert!(hint.starts_with(settings), "{hint}");
         assert!(entry("plan9").unwrap_err().to_string().contains("debian, ubuntu"));

@@ -48,8 +48,13 @@ impl Sessions {
 
     /// Returns true if the session exists. Does not prolong the session.
     pub fn lives(&self, token: &str, now: Duration) -> bool {
-        let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)));
-        session.is_some_and(|session| now.saturating_sub(session.used) < IDLE)
+        self.csrf(token, now).is_some()
+    }
+
+    /// Returns the CSRF token of a session. Does not prolong the session.
+    pub fn csrf(&self, token: &str, now: Duration) -> Option<String> {
+        let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)))?;
+        (now.saturating_sub(session.used) < IDLE).then(|| session.csrf.clone())
     }
 
     /// Returns true if the passphrase was entered in this session within the last [`PROVED_FOR`].

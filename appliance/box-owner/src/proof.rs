@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use std::sync::MutexGuard;
 
 use super::{AccessError, Inner, OWNER, Owner, chance};
-use crate::owner::guess_limiter::GuessPermission;
-use crate::owner::passphrase::{self, Hash};
+use crate::guess_limiter::GuessPermission;
+use crate::passphrase::{self, Hash};
 
 impl Owner {
     /// Returns true if the passphrase was entered in this session within the last
-    /// [`PROVED_FOR`](crate::owner::session::PROVED_FOR).
+    /// [`PROVED_FOR`](crate::session::PROVED_FOR).
     pub fn is_proved(&self, token: &str) -> bool {
         let now = self.clock.steady();
         self.inner().sessions.is_proved(token, now)

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-use crate::owner::guess_limiter::Limits;
+use crate::guess_limiter::Limits;
 
 /// Length of a code in characters: 30 bits.
 pub const CODE_CHARS: usize = 6;

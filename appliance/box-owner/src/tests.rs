@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use jiff::{SignedDuration, Timestamp};
 use stdx::{SystemClock, TestClock};
 
-use crate::owner::claim::TRIES_MAX;
+use crate::claim::TRIES_MAX;
 
 use super::{AccessError, CLAIM, OWNER, Owner, PrivateFiles};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::owner::guess_limiter::Standing;
+use crate::guess_limiter::Standing;
 
 /// Maximum number of waiting requests per [`Standing`].
 pub const WAITING_MAX: usize = 64;
@@ -76,7 +76,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{HashQueue, WAITING_MAX};
-    use crate::owner::guess_limiter::Standing::{Guesser, New, Proven};
+    use crate::guess_limiter::Standing::{Guesser, New, Proven};
 
     #[tokio::test]
     async fn those_who_guessed_wrong_wait_for_all_others() {

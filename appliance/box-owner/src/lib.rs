@@ -1,9 +1,13 @@
-//! Owner of the box: claim, login and sessions. Holds the state of [`claim`] and [`session`]. A
-//! change is on disk before the response is sent.
+//! Owner of the box: claim, login and sessions. A change is on disk before the caller can answer.
+//!
+//! Never: HTTP, a secret in a log line, direct access to files (persistent data goes through
+//! [`PrivateFiles`]).
+//!
+//! Enter at [`Owner`] (claim, login, proof) and [`hash_queue::HashQueue`] (order of the hashing).
 
 pub mod claim;
-pub(crate) mod guess_limiter;
-pub(crate) mod hash_queue;
+mod guess_limiter;
+pub mod hash_queue;
 mod passphrase;
 mod proof;
 mod session;
@@ -17,6 +21,7 @@ use stdx::Clock;
 use claim::{ClaimCode, Code, CodeResult};
 use guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
 use passphrase::Hash;
+pub use session::PROVED_FOR;
 use session::Sessions;
 
 /// File with the claim code and the number of wrong tries.
@@ -284,6 +289,12 @@ impl Owner {
     pub fn lives(&self, token: &str) -> bool {
         let now = self.clock.steady();
         self.inner().sessions.lives(token, now)
+    }
+
+    /// Returns the CSRF token of a session, as [`Self::session`]. Does not prolong the session.
+    pub fn csrf_of(&self, token: &str) -> Option<String> {
+        let now = self.clock.steady();
+        self.inner().sessions.csrf(token, now)
     }
 
     /// Ends the session with this token.

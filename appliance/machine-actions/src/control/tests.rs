@@ -1,0 +1,143 @@
+use std::sync::Arc;
+
+use api::bmc::JOB;
+use api::tinkerbell::{CANCEL_REQUEST, HARDWARE, RETRY_FROM, RETRY_REQUEST, WORKFLOW};
+use objects::Objects as _;
+use objects::fake::Memory;
+use serde_json::{Value, json};
+use stdx::Hint as _;
+
+use super::{ActionRequest, MachineActions};
+use crate::action::Action;
+
+fn object(name: &str, namespace: &str, spec: Value, status: Value) -> Value {
+    let metadata = json!({ "name": name, "namespace": namespace });
+    json!({ "metadata": metadata, "spec": spec, "status": status })
+}
+
+/// Returns a machine with a BMC and a workflow in this state.
+fn world(state: &str) -> (Arc<Memory>, MachineActions) {
+    let memory = Arc::new(Memory::default());
+    let reference = json!({ "bmcRef": { "kind": "Machine", "name": "bmc-nuc1" } });
+    memory.put(HARDWARE, object("nuc1", "lab", reference, json!({})));
+    memory.put(HARDWARE, object("bare", "lab", json!({}), json!({})));
+    let spec = json!({ "hardwareRef": "nuc1", "templateRef": "debian" });
+    let end = json!({ "time": "2026-11-28T10:00:00Z", "reason": "ActionFailed" });
+    let status = json!({ "state": state, "attempts": 1, "ended": end });
+    memory.put(WORKFLOW, object("install", "lab", spec, status));
+    let actions = MachineActions { objects: memory.clone() };
+    (memory, actions)
+}
+
+fn request(action: Action, id: &str) -> ActionRequest {
+    let (machine, workflow) = ("nuc1".to_owned(), "install".to_owned());
+    ActionRequest { action, machine, workflow, id: id.to_owned() }
+}
+
+async fn workflow(memory: &Memory) -> Value {
+    memory.list(WORKFLOW, None).await.unwrap().remove(0)
+}
+
+#[tokio::test]
+async fn a_failed_workflow_is_retried_or_starts_over() {
+    let (memory, actions) = world("FAILED");
+    for (action, from) in [(Action::Retry, "failed"), (Action::StartOver, "start")] {
+        actions.request(&request(action, "ab12")).await.unwrap();
+        let annotations = &workflow(&memory).await["metadata"]["annotations"];
+        assert_eq!(annotations[RETRY_REQUEST], "ab12");
+        assert_eq!(annotations[RETRY_FROM], from);
+    }
+}
+
+#[tokio::test]
+async fn a_running_workflow_is_paused_resumed_and_canceled() {
+    let (memory, actions) = world("RUNNING");
+    actions.request(&request(Action::Pause, "a")).await.unwrap();
+    assert_eq!(workflow(&memory).await["spec"]["paused"], true);
+    actions.request(&request(Action::Resume, "b")).await.unwrap();
+    assert!(workflow(&memory).await["spec"].get("paused").is_none(), "as before the pause");
+    actions.request(&request(Action::Cancel, "c")).await.unwrap();
+    assert_eq!(workflow(&memory).await["metadata"]["annotations"][CANCEL_REQUEST], "c");
+}
+
+#[tokio::test]
+async fn a_dismissal_is_of_one_failure_only() {
+    let (memory, actions) = world("FAILED");
+    actions.request(&request(Action::Dismiss, "a")).await.unwrap();
+    let dismissed =
+        |object: Value| status::view::Work::of(&serde_json::from_value(object).unwrap()).dismissed;
+    let mut object = workflow(&memory).await;
+    assert!(dismissed(object.clone()));
+    object["status"]["attempts"] = 2.into();
+    assert!(!dismissed(object), "the next attempt failed again");
+}
+
+#[tokio::test]
+async fn an_action_that_the_state_does_not_permit_changes_nothing() {
+    for (state, word, action) in [
+        ("", "its state is new", Action::Retry),
+        ("RUNNING", "its state is running", Action::Retry),
+        ("RUNNING", "its state is running", Action::StartOver),
+        ("RUNNING", "its state is running", Action::Dismiss),
+        ("SUCCESS", "its state is succeeded", Action::Retry),
+        ("FAILED", "its state is failed", Action::Cancel),
+        ("SUCCESS", "its state is succeeded", Action::Pause),
+        ("POST", "its state is finishing", Action::Cancel),
+    ] {
+        let (memory, actions) = world(state);
+        let before = workflow(&memory).await;
+        let error = actions.request(&request(action, "a")).await.unwrap_err();
+        assert!(error.to_string().ends_with(word), "{error}");
+        assert_eq!(error.hint(), Some("reload the page"));
+        assert_eq!(workflow(&memory).await, before);
+    }
+}
+
+#[tokio::test]
+async fn a_request_names_the_machine_and_its_own_workflow() {
+    let (memory, actions) = world("FAILED");
+    let of = |machine: &str, workflow: &str| ActionRequest {
+        machine: machine.to_owned(),
+        workflow: workflow.to_owned(),
+        ..request(Action::Retry, "a")
+    };
+    for (machine, workflow, why) in [
+        ("gone", "install", "machine gone no longer exists"),
+        ("nuc1", "other", "workflow other no longer exists"),
+        ("nuc1", "", "workflow  no longer exists"),
+        ("bare", "install", "workflow install is not of machine bare"),
+    ] {
+        let error = actions.request(&of(machine, workflow)).await.unwrap_err();
+        assert_eq!(error.to_string(), why);
+    }
+    memory.put(HARDWARE, object("nuc1", "attic", json!({}), json!({})));
+    let error = actions.request(&of("nuc1", "install")).await.unwrap_err().to_string();
+    assert_eq!(error, "several machines are called nuc1: attic/nuc1, lab/nuc1");
+}
+
+#[tokio::test]
+async fn one_request_of_power_makes_one_job() {
+    let (memory, actions) = world("SUCCESS");
+    for _ in 0..2 {
+        actions.request(&request(Action::PowerOff, "ab12")).await.unwrap();
+    }
+    let jobs = memory.list(JOB, None).await.unwrap();
+    assert_eq!(jobs.len(), 1);
+    assert_eq!(jobs[0]["metadata"]["name"], "bmc-nuc1-power-off-ab12");
+    assert_eq!(jobs[0]["spec"]["tasks"], json!([{ "powerAction": "off" }]));
+    assert_eq!(jobs[0]["spec"]["machineRef"], json!({ "name": "bmc-nuc1", "namespace": "lab" }));
+    actions.request(&request(Action::PowerOn, "cd34")).await.unwrap();
+    assert_eq!(memory.list(JOB, None).await.unwrap().len(), 2);
+    let bare = ActionRequest { machine: "bare".to_owned(), ..request(Action::PowerOn, "e") };
+    let error = actions.request(&bare).await.unwrap_err();
+    assert_eq!(error.to_string(), "bare has no power control");
+}
+
+#[tokio::test]
+async fn an_installation_is_never_requested_without_its_form() {
+    let (memory, actions) = world("SUCCESS");
+    for action in [Action::Install, Action::Add] {
+        assert!(actions.request(&request(action, "a")).await.is_err());
+    }
+    assert_eq!(memory.list(WORKFLOW, None).await.unwrap().len(), 1);
+}

@@ -1,0 +1,131 @@
+//! Claim of the box, login and logout.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Form, Path, State};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::routing::{get, post};
+use box_owner::AccessError;
+use serde::Deserialize;
+
+use super::token;
+use super::{PageResponse, Peer, Site, SiteState, address, asked, backup, csrf, refused, setup};
+use crate::page;
+use crate::response::{html, see, text, with_cookie};
+
+/// Returns the routes of this module.
+pub(super) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+        .route("/S", get(claim_page).post(claim))
+        .route("/S/{code}", get(claim_with_code))
+        .route("/S/restore", get(claim_page).post(backup::restore))
+        .route("/login", get(login_page).post(login))
+        .route("/logout", post(logout))
+}
+
+async fn claim_page(state: SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
+    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), "").await
+}
+
+async fn claim_with_code(
+    state: SiteState,
+    Path(code): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> PageResponse {
+    // Only shown: looking at it here would make a link a guess.
+    let code = box_owner::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
+    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), &code).await
+}
+
+async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> PageResponse {
+    if site.owner.claimed() {
+        return see("/login");
+    }
+    let view = site.view().await;
+    if site.owner.is_unknown() {
+        let page = page::sentence(&view, "Not now", &AccessError::Unknown.to_string());
+        return html(StatusCode::SERVICE_UNAVAILABLE, page);
+    }
+    html(StatusCode::OK, page::claim(&view, site.source.has_screen(), (code, host), ""))
+}
+
+#[derive(Deserialize)]
+struct ClaimForm {
+    code: String,
+    passphrase: String,
+    again: String,
+}
+
+async fn claim(
+    State(site): SiteState,
+    peer: Peer,
+    uri: Uri,
+    headers: HeaderMap,
+    Form(form): Form<ClaimForm>,
+) -> PageResponse {
+    let from = address(peer);
+    let ClaimForm { code, passphrase, again } = form;
+    let typed = code.clone();
+    let entered = if passphrase == again {
+        site.hash(from, move |owner| owner.claim(&typed, &passphrase, from)).await
+    } else {
+        Err(AccessError::Passphrase("The two passphrases are not the same."))
+    };
+    match entered {
+        Ok(entered) => {
+            tracing::info!("the box has an owner now");
+            *site.shown.lock().await = None;
+            let next = site.source.setup().map_or("/", |_| setup::FIRST);
+            with_cookie(see(next), &entered.token)
+        }
+        Err(refusal) => {
+            let host = asked(&uri, &headers).unwrap_or_default();
+            let (view, screen) = (site.view().await, site.source.has_screen());
+            refused(&refusal, &headers, |why| page::claim(&view, screen, (&code, &host), why))
+        }
+    }
+}
+
+async fn login_page(State(site): SiteState) -> PageResponse {
+    html(StatusCode::OK, page::login(&*site.view().await, ""))
+}
+
+#[derive(Deserialize)]
+struct LoginForm {
+    passphrase: String,
+}
+
+async fn login(
+    State(site): SiteState,
+    peer: Peer,
+    headers: HeaderMap,
+    Form(form): Form<LoginForm>,
+) -> PageResponse {
+    let from = address(peer);
+    match site.hash(from, move |owner| owner.enter(&form.passphrase, from)).await {
+        Ok(entered) => with_cookie(see("/"), &entered.token),
+        Err(refusal) => {
+            let view = site.view().await;
+            refused(&refusal, &headers, |why| page::login(&view, why))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct LogoutForm {
+    csrf: String,
+}
+
+async fn logout(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(form): Form<LogoutForm>,
+) -> PageResponse {
+    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
+        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+    }
+    token(&headers).into_iter().for_each(|token| site.owner.leave(token));
+    with_cookie(see("/login"), "")
+}

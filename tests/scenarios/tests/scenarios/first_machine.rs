@@ -1,0 +1,50 @@
+//! The first machine of a new box, with nothing but its page: a real browser claims the box, finds
+//! the unknown machine, and installs it.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use scenarios::{BootOrder, Lab, LabConfig, METADATA_URL, NucConfig, RackConfig};
+
+use crate::watch::{SMALL, tiny, wait_small_system};
+
+/// Folder of the scripts that drive a browser.
+const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/browser");
+/// Folder of the screenshots, for people.
+const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../out/pages");
+
+#[test]
+fn an_unknown_machine_is_installed_from_the_page_alone() {
+    let mut nuc = NucConfig::bios();
+    nuc.boot_order = BootOrder::NetworkFirst;
+    let rack = RackConfig::new("first-machine").nuc(nuc);
+    let mut config = LabConfig::new(rack);
+    config.pages = true;
+    let lab = Lab::start(config).unwrap();
+    let image = tiny(&lab);
+    lab.push_template("small", &image, METADATA_URL).unwrap();
+    let nuc = lab.rack.nuc(1);
+    nuc.power_on().unwrap();
+
+    fs::create_dir_all(PICTURES).unwrap();
+    let claim = fs::read(lab.claim_file()).unwrap();
+    let claim: serde_json::Value = serde_json::from_slice(&claim).unwrap();
+    let library = peers::built("browser", &[]).unwrap().remove(0);
+    let mut node = lab.rack.box_command(peers::find("node", "nodejs").unwrap());
+    node.arg(Path::new(BROWSER).join("first-machine.mjs")).arg("https://10.77.0.1");
+    node.arg(claim["code"].as_str().unwrap()).arg(PICTURES).arg(library);
+    node.args([&nuc.mac().to_string(), "small", "/dev/vda", &SMALL.as_millis().to_string()]);
+    let mut browser = node.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(browser.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "requested");
+    // A person presses the power button: nothing answered the first network boot.
+    nuc.power_off();
+    nuc.power_on().unwrap();
+    wait_small_system(&lab);
+    let summary = lines.next().unwrap().unwrap();
+    assert!(summary.starts_with("in service after 4 clicks"), "{summary}");
+    assert!(browser.wait().unwrap().success());
+    lab.rack.succeed();
+}
