@@ -70,7 +70,7 @@ pub struct Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { overloads, shorts, denials } = self;
-        write!(f, "{overloads} overloads, {shorts} short circuits, {denials} denials of power")
+        write!(f, "overloads: {overloads}, short circuits: {shorts}, denials: {denials}")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::poe::{Error as PoeError, Line, Options, PortState, Switch};
+use ::poe::{Error as PoeError, Line, Login, Options, PortState, Switch};
 
 use crate::{
     BootControl, BootOverride, Capabilities, Confirmation, Driver, Endpoint, Error, Pending, Power,
@@ -28,6 +28,14 @@ pub(super) fn check(endpoint: &Endpoint) -> Result<(), Error> {
     let Protocol::Poe(options) = &endpoint.protocol else { return Ok(()) };
     let switch = Switch::new(Arc::default(), (**options).clone());
     switch.map(drop).map_err(|source| failed(endpoint, source))
+}
+
+/// Returns the weakness of a login, in words; `None` for version 3.
+fn weakness(login: &Login) -> Option<&'static str> {
+    match login {
+        Login::User(_) => None,
+        Login::Community(_) => Some("SNMPv2c, weak: the network carries its community as text"),
+    }
 }
 
 fn failed(endpoint: &Endpoint, source: PoeError) -> Error {
@@ -94,7 +102,7 @@ impl Driver for PoeDriver {
             power: PORT_POWER,
             boot: BootControl::None,
             features: Vec::new(),
-            weakness: None,
+            weakness: weakness(&self.options.login),
         }
     }
 
@@ -123,5 +131,17 @@ impl Driver for PoeDriver {
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
         // No switch reports the boot device.
         Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::poe::Login;
+    use stdx::Secret;
+
+    #[test]
+    fn a_community_is_shown_as_a_weakness() {
+        let weakness = super::weakness(&Login::Community(Secret::from("private".to_owned())));
+        assert!(weakness.is_some_and(|it| it.starts_with("SNMPv2c, weak")));
     }
 }

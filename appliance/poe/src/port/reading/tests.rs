@@ -56,8 +56,8 @@ fn a_state_is_one_sentence() {
         (
             Some(1),
             Some(4),
-            "the switch reports a fault of the port; since its start the switch counted 2 \
-             overloads, 3 short circuits, 1 denials of power",
+            "the switch reports a fault of the port; since its start the switch counted \
+             overloads: 2, short circuits: 3, denials: 1",
         ),
         (
             Some(1),
