@@ -53,6 +53,14 @@ pub enum ActionError {
     /// The Hardware has no power control.
     #[error("{0} has no power control")]
     NoBmc(String),
+    /// A machine of Cluster API has the Hardware.
+    #[error("{machine} belongs to machine {owner} of Cluster API")]
+    Owned {
+        /// Name of the Hardware.
+        machine: String,
+        /// Name of the machine of Cluster API.
+        owner: String,
+    },
     /// The action needs the form of an installation.
     #[error("{0} needs its form")]
     NeedsForm(&'static str),
@@ -77,6 +85,7 @@ impl Hint for ActionError {
         Some(match self {
             Self::NoMachine(_) | Self::NoWorkflow(_) | Self::State { .. } => "reload the page",
             Self::Ambiguous { .. } => "use the command line with --namespace",
+            Self::Owned { .. } => "delete the Machine in the management cluster first",
             Self::NoBmc(_) => "set spec.bmcRef of its Hardware to a Machine, or press its button",
             Self::Template { .. } => "correct the template, or choose another one",
             Self::Object(error) => return error.hint(),

@@ -190,6 +190,10 @@ impl MachineActions {
 
     async fn plan(&self, form: &InstallForm) -> Result<(Target, InstallPlan), ActionError> {
         let target = self.target(&form.machine).await?;
+        if let Some(owner) = target.owner() {
+            let (machine, owner) = (form.machine.clone(), owner.to_owned());
+            return Err(ActionError::Owned { machine, owner });
+        }
         let networks = self.networks().await?;
         let checked = Checked::new(form, &target, &networks, true)?;
         self.check_name(&target, &checked.name).await?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::infrastructure::OWNER_NAME;
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware, WORKFLOW};
 use objects::{ObjectError, read};
@@ -53,6 +54,12 @@ impl Target {
             Self::Known(hardware) if !is_discovered(hardware) => self.name(),
             _ => None,
         }
+    }
+
+    /// Returns the machine of Cluster API that has the Hardware; `None` if it is free.
+    pub fn owner(&self) -> Option<&str> {
+        let Self::Known(hardware) = self else { return None };
+        hardware["metadata"]["labels"][OWNER_NAME].as_str()
     }
 
     /// Returns the choices that follow from the machine itself.
@@ -153,7 +160,7 @@ pub(super) fn new_hardware(mac: MacAddr, checked: &Checked) -> Value {
             "metadata": { "instance": { "id": mac } },
         },
     });
-    describe(&mut hardware, checked);
+    describe(&mut hardware, checked, true);
     hardware
 }
 
@@ -174,7 +181,8 @@ fn reserve(dhcp: &mut Value, reservation: &Reservation) {
 fn known_hardware(old: &Value, checked: &Checked) -> Result<Value, ObjectError> {
     let typed: Hardware = read(old.clone())?;
     let mut hardware = old.clone();
-    if typed.metadata.name != checked.name {
+    let is_renamed = typed.metadata.name != checked.name;
+    if is_renamed {
         let metadata = &typed.metadata;
         hardware["metadata"] = json!({
             "name": checked.name,
@@ -193,12 +201,12 @@ fn known_hardware(old: &Value, checked: &Checked) -> Result<Value, ObjectError> 
     {
         first["netboot"]["allowPXE"] = true.into();
     }
-    describe(&mut hardware, checked);
+    describe(&mut hardware, checked, is_renamed);
     Ok(hardware)
 }
 
 /// Writes disk, host name and keys of the form into a Hardware.
-fn describe(hardware: &mut Value, checked: &Checked) {
+fn describe(hardware: &mut Value, checked: &Checked, is_renamed: bool) {
     let id = hardware["metadata"]["name"].clone();
     let spec = &mut hardware["spec"];
     if !checked.disk.is_empty() {
@@ -212,7 +220,11 @@ fn describe(hardware: &mut Value, checked: &Checked) {
     if instance["id"].as_str().is_none_or(str::is_empty) {
         instance["id"] = id;
     }
-    instance["hostname"] = checked.name.as_str().into();
+    // A host name that a person wrote stays.
+    let is_named = instance["hostname"].as_str().is_some_and(|it| !it.is_empty());
+    if !is_named || is_renamed {
+        instance["hostname"] = checked.name.as_str().into();
+    }
     instance["ssh_keys"] = json!(checked.ssh_keys);
 }
 

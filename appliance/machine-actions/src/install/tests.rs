@@ -152,6 +152,7 @@ async fn a_machine_with_a_bmc_keeps_its_name_and_is_booted() {
     hardware["metadata"] = json!({ "name": "nuc7", "namespace": "lab" });
     hardware["spec"]["bmcRef"] = json!({ "kind": "Machine", "name": "bmc-nuc7" });
     hardware["spec"]["userData"] = "#cloud-config\n".into();
+    hardware["spec"]["metadata"]["instance"]["hostname"] = "db.example".into();
     memory.put(HARDWARE, hardware);
     let choices = actions.choices("nuc7").await.unwrap();
     assert!(choices.has_bmc && !choices.may_rename);
@@ -159,10 +160,23 @@ async fn a_machine_with_a_bmc_keeps_its_name_and_is_booted() {
     actions.install(&form("nuc7")).await.unwrap();
     let hardware = one(&memory, HARDWARE).await;
     assert_eq!(hardware["metadata"]["name"], "nuc7", "a form cannot rename it");
+    assert_eq!(hardware["spec"]["metadata"]["instance"]["hostname"], "db.example");
     assert_eq!(hardware["spec"]["userData"], "#cloud-config\n", "an empty field changes nothing");
     let workflow = one(&memory, WORKFLOW).await;
     assert_eq!(workflow["metadata"]["namespace"], "lab");
     assert_eq!(workflow["spec"]["bootOptions"]["bootMode"], "netboot");
+}
+
+#[tokio::test]
+async fn a_machine_of_cluster_api_is_not_installed() {
+    let (memory, actions) = world("reserved");
+    let mut hardware = discovered();
+    hardware["metadata"]["labels"] = json!({ api::infrastructure::OWNER_NAME: "edge-1" });
+    hardware["metadata"]["name"] = "nuc7".into();
+    memory.put(HARDWARE, hardware);
+    let error = why(actions.install(&form("nuc7")).await.unwrap_err());
+    assert_eq!(error, "nuc7 belongs to machine edge-1 of Cluster API");
+    assert!(memory.list(WORKFLOW, None).await.unwrap().is_empty());
 }
 
 #[tokio::test]
