@@ -3,16 +3,13 @@
 mod access;
 pub(crate) mod audit;
 mod backup;
-pub(crate) mod console;
+mod box_actions;
 mod entry;
 pub(crate) mod event_stream;
-mod leave;
 mod machines;
-mod one_click;
 mod pair;
 mod requested;
 pub mod setup;
-mod several;
 mod source;
 
 use std::net::IpAddr;
@@ -38,8 +35,8 @@ pub(crate) use access::{Peer, address, prove};
 use audit::PageRequest;
 use box_owner::hash_queue::HashQueue;
 use box_owner::{AccessError, Owner};
-pub use console::ConsoleStream;
 use event_stream::STREAMS_MAX;
+pub use machines::console::ConsoleStream;
 pub use pair::PairRequest;
 pub(crate) use requested::asked;
 use requested::{host, pages};
@@ -127,13 +124,10 @@ pub fn router(site: Arc<Site>) -> Router {
         .merge(entry::routes())
         .route("/backup", axum::routing::post(backup::download))
         .route("/backup/kept", axum::routing::post(backup::restore_stored))
-        .route("/box/leave", axum::routing::post(leave::leave))
+        .merge(box_actions::routes())
         .route("/events", get(events))
         .merge(access::routes())
-        .merge(console::routes())
         .merge(machines::routes())
-        .merge(one_click::routes())
-        .merge(several::routes())
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", design::STYLE)))

@@ -61,11 +61,12 @@ async fn refusal_page(
     refused(refusal, headers, |why| page::sentence(&view, "Not done", why))
 }
 
-fn is_own(site: &Site, headers: &HeaderMap, given: &str) -> bool {
+/// Returns true if `given` is the CSRF token of the client's session.
+pub(super) fn is_own(site: &Site, headers: &HeaderMap, given: &str) -> bool {
     csrf(site, headers).is_some_and(|csrf| csrf == given)
 }
 
-fn foreign() -> PageResponse {
+pub(super) fn foreign() -> PageResponse {
     text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
 }
 

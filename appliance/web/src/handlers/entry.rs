@@ -9,10 +9,11 @@ use axum::routing::{get, post};
 use box_owner::AccessError;
 use serde::Deserialize;
 
+use super::access::{foreign, is_own};
 use super::token;
-use super::{PageResponse, Peer, Site, SiteState, address, asked, backup, csrf, refused, setup};
+use super::{PageResponse, Peer, Site, SiteState, address, asked, backup, refused, setup};
 use crate::page;
-use crate::response::{html, see, text, with_cookie};
+use crate::response::{html, see, with_cookie};
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -123,8 +124,8 @@ async fn logout(
     headers: HeaderMap,
     Form(form): Form<LogoutForm>,
 ) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
     }
     token(&headers).into_iter().for_each(|token| site.owner.leave(token));
     with_cookie(see("/login"), "")

@@ -1,5 +1,8 @@
 //! Actions of machines: the pages before them, and the requests.
 
+pub(crate) mod console;
+mod several;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +19,14 @@ use status::view::{Machine, StatusView};
 use stdx::MacAddr;
 use tokio::time::sleep;
 
+use super::access::foreign;
 use super::{PageResponse, Site, SiteState, csrf};
 use crate::page::machine_forms::{self, InstallPage};
 use crate::page::{self, link};
-use crate::response::{html, see, text};
+use crate::response::{html, see};
 
 /// Maximum size of a form in bytes: keys and user data at their limits, in URL encoding.
-pub(super) const FORM_BYTES_MAX: usize = 160 << 10;
+const FORM_BYTES_MAX: usize = 160 << 10;
 /// Number of hexadecimal digits of a request id.
 const ID_DIGITS: usize = 8;
 /// Maximum number of looks for a new machine in the view, before its page is shown.
@@ -52,16 +56,19 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         };
         router = router.route(&path, methods);
     }
-    router.route_layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+    router
+        .merge(several::routes())
+        .route_layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .merge(console::routes())
 }
 
 /// Returns a new id of a request.
-pub(super) fn id() -> String {
+fn id() -> String {
     stdx::random_hex(ID_DIGITS / 2)
 }
 
 /// Returns the id of a form; a new one if the form has none that is valid.
-pub(super) fn id_of(text: &str) -> String {
+fn id_of(text: &str) -> String {
     let is_valid = text.len() == ID_DIGITS && text.bytes().all(|it| it.is_ascii_hexdigit());
     if is_valid { text.to_ascii_lowercase() } else { id() }
 }
@@ -69,10 +76,6 @@ pub(super) fn id_of(text: &str) -> String {
 fn unknown(view: &StatusView, name: &str) -> PageResponse {
     let why = format!("No machine is called {name}.");
     html(StatusCode::NOT_FOUND, page::sentence(view, "Not found", &why))
-}
-
-fn foreign() -> PageResponse {
-    text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
 }
 
 #[derive(Deserialize)]

@@ -9,7 +9,8 @@ use axum::routing::post;
 use serde::{Deserialize, Deserializer};
 use stdx::Secret;
 
-use super::{PageResponse, Peer, Site, SiteState, asked, csrf, prove};
+use super::access::{foreign, is_own};
+use super::{PageResponse, Peer, Site, SiteState, asked, prove};
 use crate::page;
 use crate::response::{html, see, text};
 
@@ -72,8 +73,8 @@ async fn pair(
     headers: HeaderMap,
     Form(form): Form<PairForm>,
 ) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
     }
     let is_credential = match form.rights.as_str() {
         "admin" => false,

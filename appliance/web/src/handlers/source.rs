@@ -13,7 +13,7 @@ use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
 use crate::handlers::audit::PageRequest;
-use crate::handlers::console::ConsoleStream;
+use crate::handlers::machines::console::ConsoleStream;
 use crate::handlers::pair::PairRequest;
 use crate::handlers::setup::Setup;
 

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Form, State};
+use axum::extract::{Form, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use machine_actions::{InstallForm, SystemChoice};
 use serde::Deserialize;
 use status::view::{Machine, MachineState, StatusView};
 
-use super::machines::{FORM_BYTES_MAX, id, id_of};
-use super::{PageResponse, Site, SiteState, csrf};
+use super::{id, id_of};
+use crate::handlers::access::foreign;
+use crate::handlers::{PageResponse, Site, SiteState, csrf};
 use crate::page::link;
 use crate::page::several::{self, PATH, SeveralPage, SeveralResult};
-use crate::response::{html, text};
+use crate::response::html;
 
 /// Maximum number of machines in one request.
 const MACHINES_MAX: usize = 64;
@@ -24,9 +25,7 @@ const PREFIX: &str = "nuc-";
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
-    Router::new()
-        .route(PATH, get(show).post(send))
-        .route_layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+    Router::new().route(PATH, get(show).post(send))
 }
 
 fn new_machines(view: &StatusView) -> impl Iterator<Item = &Machine> {
@@ -81,7 +80,7 @@ async fn send(
 ) -> PageResponse {
     let csrf = csrf(&site, &headers).unwrap_or_default();
     if csrf.is_empty() || csrf != sent.csrf {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+        return foreign();
     }
     let view = site.view().await;
     let values = InstallForm {

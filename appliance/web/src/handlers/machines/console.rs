@@ -14,7 +14,7 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use super::{PageResponse, Site, SiteState, token};
+use crate::handlers::{PageResponse, Site, SiteState, token};
 use crate::response::{content, text};
 
 /// Interval between two checks that the session of the browser is still valid.

@@ -1,19 +1,31 @@
-//! The form of the Box page that restarts, switches off and erases the box.
+//! Actions on the box itself: buttons that lose nothing, and the form of the Box page that restarts,
+//! switches off and erases the box.
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Form, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
 use serde::Deserialize;
 use status::reset::{BoxAction, ErasureSummary};
 use stdx::Secret;
 
-use super::{PageResponse, Peer, SiteState, csrf, prove};
+use super::access::{foreign, is_own};
+use super::{PageResponse, Peer, Site, SiteState, prove};
 use crate::page;
-use crate::response::{html, text};
+use crate::response::{html, see, text};
+
+/// Returns the routes of this module.
+pub(super) fn routes() -> Router<Arc<Site>> {
+    Router::new()
+        .route("/network/serve-again", post(serve_again))
+        .route("/box/identify", post(identify))
+        .route("/box/leave", post(leave))
+}
 
 #[derive(Deserialize)]
-pub(super) struct LeaveForm {
+struct LeaveForm {
     csrf: String,
     level: String,
     name: String,
@@ -22,14 +34,14 @@ pub(super) struct LeaveForm {
 }
 
 /// Restarts, switches off or resets the box. Requires the box's name and passphrase.
-pub(super) async fn leave(
+async fn leave(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
     Form(form): Form<LeaveForm>,
 ) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
     }
     let view = site.view().await;
     let page_of =
@@ -57,4 +69,38 @@ pub(super) async fn leave(
             page_of(StatusCode::CONFLICT, leaving.label(), &format!("The box stays on: {why}."))
         }
     }
+}
+
+#[derive(Deserialize)]
+struct CsrfForm {
+    csrf: String,
+}
+
+async fn serve_again(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(form): Form<CsrfForm>,
+) -> PageResponse {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    match site.source.serve_again().await {
+        Ok(()) => see("/network"),
+        Err(why) => {
+            let view = site.view().await;
+            html(StatusCode::CONFLICT, page::sentence(&view, "Serve again", &why))
+        }
+    }
+}
+
+async fn identify(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(form): Form<CsrfForm>,
+) -> PageResponse {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    site.source.identify();
+    see("/box")
 }
