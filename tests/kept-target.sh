@@ -3,8 +3,8 @@
 #
 #   kept-target.sh COMMAND…    run COMMAND in this clone, mounted at a fixed path, with the shared
 #                              target folder; TINBOX_KEPT is the folder that contains it
-#   kept-target.sh keep        record that the build of this clone succeeded: its files are compiled;
-#                              remove what earlier builds have left
+#   kept-target.sh keep        record that the build of this clone succeeded, and remove what
+#                              earlier builds have left
 #
 # The compiler writes the paths of sources into programs, and cargo compares the times of files. So
 # every clone is compiled at the same path, and each file that is equal to the file of the recorded

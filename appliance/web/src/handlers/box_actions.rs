@@ -1,5 +1,5 @@
-//! Actions on the box itself: buttons that lose nothing, and the form of the Box page that restarts,
-//! switches off and erases the box.
+//! Actions on the box itself: buttons that lose nothing, and the form of the Box page that
+//! restarts, switches off and erases the box.
 
 use std::sync::Arc;
 
