@@ -18,7 +18,7 @@ use crate::lookup::{change, create_once, machine, workflow};
 /// Request of a person for an action without a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRequest {
-    /// Requested action.
+    /// Action that the person requested.
     pub action: Action,
     /// Name of the machine's Hardware.
     pub machine: String,
@@ -26,6 +26,17 @@ pub struct ActionRequest {
     pub workflow: String,
     /// Id of the request: lower-case letters and digits. The same id twice has one effect.
     pub id: String,
+}
+
+impl ActionRequest {
+    /// Number of random bytes in an id.
+    const ID_BYTES: usize = 4;
+
+    /// Creates a request with a new id.
+    pub fn new(action: Action, machine: &str, workflow: &str) -> Self {
+        let (machine, workflow) = (machine.to_owned(), workflow.to_owned());
+        Self { action, machine, workflow, id: stdx::random_hex(Self::ID_BYTES) }
+    }
 }
 
 /// Executor of the actions. Clones share the objects.

@@ -72,7 +72,7 @@ pub enum ActionError {
     Template {
         /// Name of the template.
         name: String,
-        /// Cause.
+        /// Error of the template engine or of the workflow, as a phrase.
         why: String,
     },
     /// An object could not be read or written.

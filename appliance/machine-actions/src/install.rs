@@ -36,7 +36,7 @@ pub struct SystemChoice {
 /// Disk that a person can choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskChoice {
-    /// Device path: `/dev/nvme0n1`.
+    /// Device path of the disk, such as `/dev/nvme0n1`.
     pub device: String,
     /// Model, size and serial number, as far as they are known.
     pub about: String,
@@ -49,7 +49,7 @@ pub struct InstallChoices {
     pub is_known: bool,
     /// True if the name of the Hardware can still be chosen.
     pub may_rename: bool,
-    /// Proposed name.
+    /// Name that the form proposes; empty if there is none yet.
     pub name: String,
     /// Maker and product, as the agent reported them; may be empty.
     pub model: String,

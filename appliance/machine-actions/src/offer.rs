@@ -1,5 +1,6 @@
 //! Actions that a machine has in its state.
 
+use status::view::work::NOT_RENDERED;
 use status::view::{Machine, MachineState, Power};
 
 use crate::action::{Action, Confirmation};
@@ -17,7 +18,7 @@ pub fn offered(machine: &Machine) -> Vec<Action> {
         MachineState::Silent if machine.workflow.is_empty() => vec![Install],
         MachineState::Silent => vec![Cancel],
         MachineState::Held => vec![Resume, Cancel],
-        MachineState::Failed if machine.cannot_begin => vec![Cancel],
+        MachineState::Failed if is_not_rendered(machine) => vec![Cancel],
         MachineState::Failed | MachineState::TimedOut if machine.dismissed => {
             vec![Retry, StartOver, Install]
         }
@@ -28,6 +29,12 @@ pub fn offered(machine: &Machine) -> Vec<Action> {
         actions.extend(power(machine.power));
     }
     actions
+}
+
+/// Returns true if the template of the workflow cannot be rendered, so that the workflow has not
+/// begun.
+fn is_not_rendered(machine: &Machine) -> bool {
+    machine.trouble.as_ref().is_some_and(|trouble| trouble.code.as_str() == NOT_RENDERED)
 }
 
 /// Returns the power actions in a power state. An unknown state permits both directions: the
@@ -55,9 +62,9 @@ pub fn confirmation(action: Action, machine: &Machine) -> Confirmation {
 #[cfg(test)]
 mod tests {
     use status::view::machine::STATES;
-    use status::view::{Machine, MachineState, Power};
+    use status::view::{Machine, MachineState, Power, Trouble};
 
-    use super::{confirmation, offered};
+    use super::{NOT_RENDERED, confirmation, offered};
     use crate::action::{ACTIONS, Action, Confirmation};
 
     fn machine(state: MachineState) -> Machine {
@@ -90,7 +97,8 @@ mod tests {
         for state in [MachineState::Waiting, MachineState::Booting, MachineState::Installing] {
             assert!(!offered(&machine(state)).contains(&Action::Install), "{state:?}");
         }
-        let unrendered = Machine { cannot_begin: true, ..machine(MachineState::Failed) };
+        let trouble = Trouble { code: NOT_RENDERED.into(), ..Trouble::default() };
+        let unrendered = Machine { trouble: Some(trouble), ..machine(MachineState::Failed) };
         assert!(!offered(&unrendered).contains(&Action::Retry));
     }
 

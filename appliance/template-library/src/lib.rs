@@ -27,7 +27,7 @@ pub enum LibraryError {
     /// No built-in template has this name.
     #[error("the library has no template {name:?}; it has {known}")]
     Unknown {
-        /// Requested name.
+        /// Name that was requested from the library.
         name: String,
         /// All names of the library.
         known: String,

@@ -11,10 +11,7 @@ use std::sync::Arc;
 use api::bmc::{Connection, POE, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
-use bmc::{
-    Address, CipherSuite, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol,
-    Security,
-};
+use bmc::{Address, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol, Security};
 
 use objects::{Objects, fetch};
 
@@ -166,7 +163,7 @@ fn ipmi(connection: &Connection) -> Target {
     let port = first_port([options.port, connection.port], Address::IPMI_PORT);
     let cipher_suite = match options.cipher_suite.as_str() {
         "" => None,
-        text => Some(text.parse::<CipherSuite>().map_err(|error| stdx::chain(&error))?),
+        text => Some(text.parse::<bmc::CipherSuite>().map_err(|error| stdx::chain(&error))?),
     };
     Ok((Address { host: connection.host.clone(), port }, Protocol::Ipmi { cipher_suite }))
 }

@@ -27,8 +27,7 @@ use crate::power::Sightings;
 /// Maximum number of stored BMCs. Above this number, BMCs without a running request are dropped.
 const BMCS_MAX: usize = 4096;
 
-/// Host in lower case, UDP or TCP port, and the port of a switch: a cycle of one machine takes
-/// seconds, in which the other machines at the switch must not wait.
+/// Host in lower case, port, and port of a switch: a cycle must not delay the other machines.
 type BmcAddress = (String, u16, Option<PortId>);
 
 /// State of one BMC; locked during each request.

@@ -24,8 +24,6 @@ use crate::audit::Audit;
 
 /// Duration of blinking after an identify action (LE-3): one minute.
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);
-/// Number of random bytes in the id of a request.
-const REQUEST_ID_BYTES: usize = 4;
 /// Maximum attempts of a change that conflicts with changes by other clients.
 const TRIES_MAX: usize = 4;
 
@@ -177,7 +175,8 @@ impl LocalActions {
         // Several machines may share one name: the first one whose workflow has ended is chosen.
         let first = last.next().ok_or_else(|| ActionError::NoWorkflow(machine.to_owned()))?;
         let key = if first.0 { first } else { last.find(|it| it.0).unwrap_or(first) }.1;
-        self.request(machine_actions::Action::Retry, machine, &key.name).await
+        let retry = machine_actions::Action::Retry;
+        self.request(ActionRequest::new(retry, machine, &key.name)).await
     }
 
     /// Switches the machine on if it is off, and off if it is on.
@@ -193,19 +192,11 @@ impl LocalActions {
             Power::Off => machine_actions::Action::PowerOn,
             Power::Unknown => return Err(ActionError::PowerUnknown(machine.to_owned())),
         };
-        self.request(action, machine, "").await
+        self.request(ActionRequest::new(action, machine, "")).await
     }
 
-    async fn request(
-        &self,
-        action: machine_actions::Action,
-        machine: &str,
-        workflow: &str,
-    ) -> Result<(), ActionError> {
+    async fn request(&self, request: ActionRequest) -> Result<(), ActionError> {
         let actions = MachineActions { objects: Arc::clone(&self.objects) };
-        let (machine, workflow) = (machine.to_owned(), workflow.to_owned());
-        let id = stdx::random_hex(REQUEST_ID_BYTES);
-        let request = ActionRequest { action, machine, workflow, id };
         Ok(actions.request(&request).await?)
     }
 

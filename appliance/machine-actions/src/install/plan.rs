@@ -7,6 +7,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware, WORKFLOW};
 use objects::{ObjectError, read};
 use serde_json::{Value, json};
+use status::view::machine::model;
 use stdx::MacAddr;
 
 use super::fields::{Checked, Reservation};
@@ -25,7 +26,7 @@ const DISKS_MAX: usize = 32;
 /// Machine of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
-    /// Machine without Hardware.
+    /// Machine that has no Hardware yet, by its MAC address.
     New { mac: MacAddr },
     /// Hardware object of the machine.
     Known(Value),
@@ -67,7 +68,7 @@ impl Target {
         let Self::Known(hardware) = self else {
             return InstallChoices { may_rename: true, ..InstallChoices::default() };
         };
-        let attributes = attributes(hardware);
+        let attributes = serde_json::from_str(attributes_text(hardware)).unwrap_or_default();
         let instance = &hardware["spec"]["metadata"]["instance"];
         let keys = instance["ssh_keys"].as_array().into_iter().flatten();
         let keys: Vec<&str> = keys.filter_map(Value::as_str).collect();
@@ -76,7 +77,7 @@ impl Target {
             is_known: true,
             may_rename: fixed.is_none(),
             name: fixed.unwrap_or_default().to_owned(),
-            model: model(&attributes),
+            model: model(Some(attributes_text(hardware))),
             disks: disks(hardware, &attributes),
             ssh_keys: keys.join("\n"),
             has_bmc: !hardware["spec"]["bmcRef"].is_null(),
@@ -234,20 +235,12 @@ pub(super) fn has_mac(hardware: &Value, mac: MacAddr) -> bool {
     typed.spec.macs().any(|it| it == mac)
 }
 
-fn attributes(hardware: &Value) -> Value {
-    let text = hardware["metadata"]["annotations"][AGENT_ATTRIBUTES].as_str().unwrap_or_default();
-    serde_json::from_str(text).unwrap_or_default()
+fn attributes_text(hardware: &Value) -> &str {
+    hardware["metadata"]["annotations"][AGENT_ATTRIBUTES].as_str().unwrap_or_default()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
-}
-
-/// Returns maker and product of a report: `Intel NUC13ANHi5`.
-fn model(attributes: &Value) -> String {
-    let product = &attributes["product"];
-    let words = [text(product, "vendor"), text(product, "name")];
-    status::plain(words.join(" ").trim())
 }
 
 /// Returns the disks of a machine: those of its Hardware, then the others of its report.

@@ -17,8 +17,7 @@ use super::routes::Routes;
 pub struct Destinations(Arc<[IpNet]>);
 
 impl Destinations {
-    /// Creates a check that allows `networks`, and all addresses behind an interface with a default
-    /// route.
+    /// Creates a check for `networks` and all addresses behind an interface with a default route.
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks.into())
     }

@@ -7,11 +7,10 @@ use agent_service::{Latest, Service};
 use api::meta::ObjectKey;
 use api::tinkerbell::{AGENT_ATTRIBUTES, Hardware, State};
 use jiff::Timestamp;
-use serde::Deserialize;
 use status::dhcp_client::DhcpClient;
 use status::progress::Progress;
 use status::source::{Filling, StatusSource};
-use status::view::{Machine, MachineState, Power, StatusView, Work};
+use status::view::{Machine, MachineState, Power, StatusView, Work, machine::model};
 
 use crate::events::observers::Observers;
 use crate::index::{Index, WorkflowProgress};
@@ -106,7 +105,7 @@ impl MachineFacts {
             bytes_per_second: progress.and_then(Progress::bytes_per_second),
             millis_left: progress.and_then(Progress::millis_left),
             mac: hardware.spec.macs().next(),
-            model: model(hardware).into(),
+            model: model(hardware.metadata.annotations.get(AGENT_ATTRIBUTES)).into(),
             ip: reserved.filter(|ip| !ip.is_empty()).or_else(leased).unwrap_or_default().into(),
             power: self.power,
             power_reason: (*self.power_reason).into(),
@@ -114,7 +113,6 @@ impl MachineFacts {
             workflow: work.map(|work| work.name.clone()).unwrap_or_default(),
             attempt: work.map_or(0, |work| work.attempt),
             attempts_max: work.map_or(0, |work| work.attempts_max),
-            cannot_begin: work.is_some_and(Work::cannot_begin),
             dismissed: work.is_some_and(|work| work.dismissed),
             trouble: work.and_then(|work| work.trouble.clone()),
             since: work.and_then(|work| work.since),
@@ -127,8 +125,7 @@ impl MachineFacts {
         if self.hardware.metadata.deletion_timestamp.is_some() {
             return MachineState::Removing;
         }
-        let work = self.course.as_ref().map(|course| &course.work);
-        let settled = match work {
+        let settled = match self.course.as_ref().map(|course| &course.work) {
             Some(work) if work.cannot_begin() => return MachineState::Failed,
             Some(work) if work.held && !work.state.ended() => return MachineState::Held,
             Some(work) => match work.state {
@@ -146,35 +143,11 @@ impl MachineFacts {
     }
 }
 
-/// Part of an agent's attributes that names the machine.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Attributes {
-    product: Product,
-}
-
-/// Product of a machine, from SMBIOS.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Product {
-    vendor: String,
-    name: String,
-}
-
-/// Returns maker and product of a machine, as its agent reported them; empty without a report.
-fn model(hardware: &Hardware) -> String {
-    let text = hardware.metadata.annotations.get(AGENT_ATTRIBUTES).map_or("", String::as_str);
-    let Attributes { product } = serde_json::from_str(text).unwrap_or_default();
-    status::plain(format!("{} {}", product.vendor, product.name).trim())
-}
-
 /// Returns the current step of a machine; empty if no step applies.
 fn step(work: &Work, state: MachineState, has_bmc: bool) -> &str {
     match (state, work.state) {
         (MachineState::Waiting, State::Preparing) => "waits for its BMC",
-        (MachineState::Waiting, State::Pending) if !has_bmc => {
-            "waits for its network boot: switch it on"
-        }
+        (MachineState::Waiting, State::Pending) if !has_bmc => "waits for its boot: switch it on",
         (MachineState::Waiting, State::Pending) => "waits for its agent",
         (MachineState::Installing, State::Post) => "finishing",
         (MachineState::Installing | MachineState::Failed | MachineState::TimedOut, _) => &work.step,

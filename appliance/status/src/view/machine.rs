@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use stdx::MacAddr;
 
 use super::{Text, Trouble};
@@ -164,8 +165,6 @@ pub struct Machine {
     pub attempts_max: u32,
     /// Events of the latest boot as sentences, newest last.
     pub story: Vec<Sentence>,
-    /// True if the workflow's template cannot be rendered, so that the workflow cannot begin.
-    pub cannot_begin: bool,
     /// True if a person dismissed the failure of the work.
     pub dismissed: bool,
     /// Failure of the work on the machine, if any.
@@ -174,6 +173,16 @@ pub struct Machine {
     pub since: Option<Timestamp>,
     /// Time of the machine's last request.
     pub last_seen: Option<Timestamp>,
+}
+
+/// Returns maker and product of a machine from the attributes of its agent, which are JSON. Returns
+/// an empty text without them.
+pub fn model(attributes: Option<impl AsRef<str>>) -> String {
+    let attributes = attributes.and_then(|text| serde_json::from_str(text.as_ref()).ok());
+    let attributes: Value = attributes.unwrap_or_default();
+    let product = &attributes["product"];
+    let words = ["vendor", "name"].map(|key| product[key].as_str().unwrap_or_default());
+    crate::plain(words.join(" ").trim())
 }
 
 /// Line of a machine's history.

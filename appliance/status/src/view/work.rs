@@ -12,7 +12,9 @@ use crate::words;
 pub use details::{WorkAction, WorkDetails};
 
 /// Value of the status field `templateRendering` if the template cannot be rendered.
-const NOT_RENDERED: &str = "failed";
+const RENDERING_FAILED: &str = "failed";
+/// Code of the trouble of a workflow whose template cannot be rendered.
+pub const NOT_RENDERED: &str = "NotRendered";
 /// Type of the condition whose message is the reason of a failed rendering.
 const RENDERED: &str = "TemplateRenderedSuccess";
 
@@ -120,14 +122,14 @@ fn since(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Timestamp> {
 /// Returns the failure of the workflow; `None` if it has not failed.
 fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
     let (name, status) = (&workflow.metadata.name, &workflow.status);
-    if status.state == State::New && status.template_rendering == NOT_RENDERED {
+    if status.state == State::New && status.template_rendering == RENDERING_FAILED {
         let why = status.conditions.iter().find(|it| it.kind == RENDERED);
         return Some(Trouble {
             what: format!("Template {} cannot be rendered", workflow.spec.template_ref).into(),
             on: workflow.spec.hardware_ref.as_str().into(),
             why: phrase(why.map_or("", |it| &it.message)).into(),
             now: "Correct the Template; the box retries automatically".into(),
-            code: "NotRendered".into(),
+            code: NOT_RENDERED.into(),
         });
     }
     if let (State::Preparing | State::Pending, Some(error)) = (status.state, status.bmc_error()) {

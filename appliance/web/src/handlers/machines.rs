@@ -131,7 +131,7 @@ struct ConfirmForm {
     name: String,
 }
 
-/// Requests an action.
+/// Requests an action, after the confirmation that it needs.
 async fn send(
     action: Action,
     State(site): SiteState,

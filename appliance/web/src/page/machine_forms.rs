@@ -193,7 +193,8 @@ pub fn install(view: &StatusView, csrf: &str, page: &InstallPage<'_>) -> String 
     with_rail(view, csrf, (row.label, "/machines"), &body)
 }
 
-/// Returns the page to which a form leads back: of the machine, unless the box has not heard of it.
+/// Returns the page to which a form leads back: of the machine, or the list if the view does not
+/// have the machine.
 fn back(view: &StatusView, machine: &Machine) -> String {
     let is_shown = view.machines.iter().any(|it| it.name == machine.name);
     if is_shown { link(&machine.name) } else { "/machines".to_owned() }

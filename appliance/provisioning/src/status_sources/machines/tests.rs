@@ -38,7 +38,7 @@ fn a_workflow_makes_its_machines_word() {
     let cases = [
         (State::New, Waiting, ""),
         (State::Preparing, Waiting, "waits for its BMC"),
-        (State::Pending, Waiting, "waits for its network boot: switch it on"),
+        (State::Pending, Waiting, "waits for its boot: switch it on"),
         (State::Running, Installing, "image2disk"),
         (State::Post, Installing, "finishing"),
         (State::Success, InService, ""),

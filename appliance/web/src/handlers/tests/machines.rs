@@ -157,7 +157,7 @@ async fn an_action_with_a_loss_shows_it_before() {
         assert!(shown.page.contains(loss), "{path}: {}", shown.page);
         assert!(!shown.page.contains("Type its name"), "{path}");
     }
-    assert_eq!(browser.ask("GET /machines/nobody/cancel", "").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(browser.ask("GET /machines/none/cancel", "").await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ struct NewMachines {
 
 struct NewMachine {
     row: Row,
-    /// Buttons as HTML.
+    /// Buttons of the machine as HTML, from its actions.
     actions: String,
 }
 
