@@ -7,9 +7,9 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{
     CANCEL_REQUEST, Hardware, RETRY_FROM, RETRY_REQUEST, RetryFrom, State, WORKFLOW, Workflow,
 };
-use objects::{Objects, read};
+use objects::Objects;
 use serde_json::{Value, json};
-use status::view::work::{DISMISSED, WorkDetails, dismissal};
+use status::view::work::{DISMISSED, dismissal};
 
 use crate::action::Action;
 use crate::error::ActionError;
@@ -57,18 +57,6 @@ impl MachineActions {
             Some(_) => self.switch(&hardware, request).await,
             None => self.change_workflow(&hardware, request).await,
         }
-    }
-
-    /// Returns the workflow with this name; `None` if there is none. If several namespaces have
-    /// one, the first counts.
-    ///
-    /// # Errors
-    /// Workflows cannot be read.
-    pub async fn work(&self, name: &str) -> Result<Option<WorkDetails>, ActionError> {
-        let all = self.objects.list(WORKFLOW, None).await?;
-        let found = all.into_iter().find(|it| it["metadata"]["name"] == name);
-        let workflow: Option<Workflow> = found.map(read).transpose()?;
-        Ok(workflow.as_ref().map(WorkDetails::of))
     }
 
     /// Creates the Job of a power action.

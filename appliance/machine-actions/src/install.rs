@@ -53,7 +53,7 @@ pub struct InstallChoices {
     pub name: String,
     /// Maker and product, as the agent reported them; may be empty.
     pub model: String,
-    /// Systems: first the Templates on the box, then the library.
+    /// Systems: first those of the library that the box does not have yet, then its Templates.
     pub systems: Vec<SystemChoice>,
     /// Disks of the machine; empty if no agent has reported any and the Hardware has none.
     pub disks: Vec<DiskChoice>,

@@ -62,7 +62,7 @@ pub(crate) async fn workflow(
 ///
 /// # Errors
 /// The object cannot be read or written, or the conflicts do not end.
-pub(crate) async fn change(
+pub async fn change(
     objects: &dyn Objects,
     resource: Resource,
     key: &ObjectKey,

@@ -93,7 +93,7 @@ impl Site {
         match page {
             Page::Machine(name) => More { log: log(name), work: None },
             Page::Workflow(name) => {
-                let work = self.source.machine_actions().work(name).await.unwrap_or_default();
+                let work = self.source.workflow(name).await.unwrap_or_default();
                 let machine = work.as_ref().map(|it| it.work.machine.clone());
                 More { log: machine.map(|it| log(&it)).unwrap_or_default(), work }
             }

@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use api::meta::{ObjectKey, Resource};
+use api::meta::ObjectKey;
 use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::Hardware;
 use box_console::Actions;
-use machine_actions::{ActionRequest, MachineActions};
+use machine_actions::{ActionRequest, MachineActions, change};
 use objects::{ObjectError, Objects, read};
 use panel::model::{Action, PanelOrder};
 use provisioning::index::Index;
@@ -24,8 +24,6 @@ use crate::audit::Audit;
 
 /// Duration of blinking after an identify action (LE-3): one minute.
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);
-/// Maximum attempts of a change that conflicts with changes by other clients.
-const TRIES_MAX: usize = 4;
 
 /// State of the identify action, which makes the box blink for a minute. Clones share the state.
 #[derive(Clone, Default)]
@@ -160,7 +158,7 @@ impl LocalActions {
             }
             let key = ObjectKey::new("", &network.metadata.name);
             let rearm = |object: &mut Value| object["spec"]["rearm"] = now.as_str().into();
-            self.change(NETWORK, &key, rearm).await?;
+            change(&*self.objects, NETWORK, &key, rearm).await?;
         }
         Ok(())
     }
@@ -205,23 +203,6 @@ impl LocalActions {
         let mut all = self.index.machines();
         all.retain(|hardware| hardware.metadata.name == machine);
         if all.is_empty() { Err(ActionError::NoMachine(machine.to_owned())) } else { Ok(all) }
-    }
-
-    async fn change(
-        &self,
-        resource: Resource,
-        key: &ObjectKey,
-        edit: impl Fn(&mut Value),
-    ) -> Result<(), ObjectError> {
-        let mut tries = 1;
-        loop {
-            let mut object = self.objects.get(resource, key).await?;
-            edit(&mut object);
-            match self.objects.update(resource, object).await {
-                Err(ObjectError::Conflict(_)) if tries < TRIES_MAX => tries += 1,
-                done => return done.map(drop),
-            }
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Wiring of the web pages, and of the status view that pages, panel and monitor show.
 
 mod kubeconfig;
+mod machines;
 mod pairing;
 
 use std::io;
@@ -46,6 +47,7 @@ use status::reset::BoxAction;
 use status::source::StatusSource;
 use status::source::ViewSource as _;
 use status::view::StatusView;
+use status::view::work::WorkDetails;
 use stdx::Secret;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
@@ -54,10 +56,10 @@ use web::setup::Setup;
 use web::{ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture};
 
 use self::kubeconfig::{at_host, is_address};
+use self::machines::PageMachines;
 use self::pairing::PagePairing;
 use super::Wiring;
 use crate::consoles::{StartedConsoles, live};
-use crate::handlers::log_tail;
 use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
@@ -67,8 +69,6 @@ const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
 /// Maximum size in bytes of a file of the owner: a code or a hash, as JSON.
 const OWNER_FILE_MAX: u64 = 16 << 10;
-/// Number of log lines on the page of a machine.
-const LOG_LINES: usize = 100;
 /// Maximum size of the administrator's kubeconfig in bytes.
 const KUBECONFIG_MAX: u64 = 64 << 10;
 
@@ -103,9 +103,8 @@ struct PageSource {
     tokens: Option<Arc<Tokens>>,
     pairing: PagePairing,
     consoles: StartedConsoles,
-    machine_actions: MachineActions,
+    machines: PageMachines,
     local_actions: LocalActions,
-    syslog: Arc<syslog::Log>,
 }
 
 impl Source for PageSource {
@@ -150,13 +149,15 @@ impl Source for PageSource {
     }
 
     fn machine_actions(&self) -> &MachineActions {
-        &self.machine_actions
+        &self.machines.actions
     }
 
     fn machine_log(&self, machine: &str) -> Vec<LogLine> {
-        let machines = self.local_actions.index.machines();
-        let named = machines.iter().find(|it| it.metadata.name == machine);
-        named.map(|it| log_tail(&self.syslog, &it.key(), LOG_LINES)).unwrap_or_default()
+        self.machines.log(machine)
+    }
+
+    fn workflow<'a>(&'a self, name: &'a str) -> SourceFuture<'a, Option<WorkDetails>> {
+        Box::pin(async { self.machines.workflow(name).await.map_err(|error| sentences(&error)) })
     }
 
     fn serve_again(&self) -> SourceFuture<'_, ()> {
@@ -356,9 +357,8 @@ impl Wiring {
             tokens,
             pairing,
             consoles: Arc::clone(&self.consoles),
-            machine_actions: MachineActions { objects: Arc::clone(&self.objects) },
+            machines: PageMachines::new(&self.objects, &self.index, &self.syslog),
             local_actions: self.local_actions(),
-            syslog: Arc::clone(&self.syslog),
         };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {

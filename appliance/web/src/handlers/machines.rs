@@ -19,7 +19,7 @@ use status::view::{Machine, StatusView};
 use stdx::MacAddr;
 use tokio::time::sleep;
 
-use super::access::foreign;
+use super::access::{foreign, is_own};
 use super::{PageResponse, Site, SiteState, csrf};
 use crate::page::machine_forms::{self, InstallPage};
 use crate::page::{self, link};
@@ -139,10 +139,10 @@ async fn send(
     headers: HeaderMap,
     Form(form): Form<ConfirmForm>,
 ) -> PageResponse {
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    if csrf.is_empty() || csrf != form.csrf {
+    if !is_own(&site, &headers, &form.csrf) {
         return foreign();
     }
+    let csrf = form.csrf;
     let view = site.view().await;
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
         return unknown(&view, &name);
@@ -269,10 +269,10 @@ async fn send_form(
     headers: HeaderMap,
     Form(sent): Form<SentForm>,
 ) -> PageResponse {
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    if csrf.is_empty() || csrf != sent.csrf {
+    if !is_own(&site, &headers, &sent.csrf) {
         return foreign();
     }
+    let csrf = sent.csrf;
     let view = site.view().await;
     let Some(machine) = machine_forms::machine(&view, &name) else { return unknown(&view, &name) };
     let previews = !sent.preview.is_empty();

@@ -9,6 +9,7 @@ use status::backup::BackupSummary;
 use status::log::LogLine;
 use status::reset::BoxAction;
 use status::view::StatusView;
+use status::view::work::WorkDetails;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
@@ -81,6 +82,12 @@ pub trait Source: Send + Sync + 'static {
         let _ = machine;
         Vec::new()
     }
+    /// Returns a workflow with its actions; `None` if there is none with this name. If several
+    /// namespaces have one, one of them counts.
+    ///
+    /// # Errors
+    /// The workflow cannot be read. The error is a sentence for people.
+    fn workflow<'a>(&'a self, name: &'a str) -> SourceFuture<'a, Option<WorkDetails>>;
     /// Lets DHCP serve again on networks that stopped because of another DHCP server, after a new
     /// search for such servers.
     fn serve_again(&self) -> SourceFuture<'_, ()> {

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
+use api::tinkerbell::WORKFLOW;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, Response, StatusCode};
@@ -17,6 +18,7 @@ use machine_actions::MachineActions;
 use status::backup::BackupSummary;
 use status::log::LogLine;
 use status::reset::BoxAction;
+use status::view::work::WorkDetails;
 use status::view::{Machine, MachineState, StatusView, example};
 use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
@@ -137,6 +139,12 @@ impl Source for Example {
     }
     fn machine_actions(&self) -> &MachineActions {
         &self.actions
+    }
+    fn workflow<'a>(&'a self, name: &'a str) -> SourceFuture<'a, Option<WorkDetails>> {
+        Box::pin(async move {
+            let object = self.objects.peek(WORKFLOW, name);
+            Ok(object.map(|it| WorkDetails::of(&serde_json::from_value(it).unwrap())))
+        })
     }
     fn machine_log(&self, machine: &str) -> Vec<LogLine> {
         let text = format!("the agent of {machine} starts");

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use status::view::{Machine, MachineState, StatusView};
 
 use super::{id, id_of};
-use crate::handlers::access::foreign;
+use crate::handlers::access::{foreign, is_own};
 use crate::handlers::{PageResponse, Site, SiteState, csrf};
 use crate::page::link;
 use crate::page::several::{self, PATH, SeveralPage, SeveralResult};
@@ -78,10 +78,10 @@ async fn send(
     headers: HeaderMap,
     Form(sent): Form<SeveralForm>,
 ) -> PageResponse {
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    if csrf.is_empty() || csrf != sent.csrf {
+    if !is_own(&site, &headers, &sent.csrf) {
         return foreign();
     }
+    let csrf = sent.csrf;
     let view = site.view().await;
     let values = InstallForm {
         system: sent.system,

@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 use machine_actions::MachineActions;
 use status::backup::BackupSummary;
 use status::reset::BoxAction;
+use status::view::work::WorkDetails;
 use status::view::{Role, StatusView, example};
 use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
@@ -114,6 +115,9 @@ impl Source for FakeSource {
     }
     fn machine_actions(&self) -> &MachineActions {
         &self.1
+    }
+    fn workflow<'a>(&'a self, _: &'a str) -> SourceFuture<'a, Option<WorkDetails>> {
+        Box::pin(async { Err(NOT_HERE.to_owned()) })
     }
     fn record(&self, _: crate::PageRequest) {}
     fn leave(&self, _: BoxAction) -> Result<(), String> {

@@ -15,7 +15,7 @@ use peers::PoeSwitch;
 const DATAGRAM_MAX: usize = 65_507;
 
 /// Starts a relay to the switch. For each response of the switch, the relay sends the datagrams
-/// that `replies` makes of the response.
+/// that `replies` returns.
 async fn relay(
     peer: &PoeSwitch,
     replies: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static,
