@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use api::meta::Resource;
+use box_flash::FlashError;
 use stdx::Hint as _;
 use template_library::LibraryError;
 
@@ -104,6 +105,9 @@ pub enum Error {
         /// Advice for the user.
         hint: &'static str,
     },
+    /// The image cannot be trusted, or the disk cannot be written.
+    #[error(transparent)]
+    Flash(FlashError),
     /// A person ended the command by Control-C.
     #[error("interrupted")]
     Interrupted,
@@ -174,6 +178,16 @@ pub enum ReachFailure {
     Broken,
 }
 
+impl From<FlashError> for Error {
+    fn from(error: FlashError) -> Self {
+        match error {
+            FlashError::Read { file, source } => Self::Read { file, source },
+            FlashError::Content { file, why } => Self::Content { file, why },
+            error => Self::Flash(error),
+        }
+    }
+}
+
 impl From<LibraryError> for Error {
     fn from(error: LibraryError) -> Self {
         match error.hint() {
@@ -218,6 +232,7 @@ impl Error {
             }
             Error::Ambiguous { .. } => "use the id or the full name of the object".to_owned(),
             Error::Unable { hint, .. } => (*hint).to_owned(),
+            Error::Flash(error) => error.hint()?.to_owned(),
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
             Error::TooLate { longer, .. } => match longer {
                 Some(command) => format!("`{program} {command}` waits longer"),
@@ -257,6 +272,7 @@ impl Error {
             | Error::Unknown { .. }
             | Error::Ambiguous { .. }
             | Error::Unable { .. }
+            | Error::Flash(_)
             | Error::Failed { .. }
             | Error::TooLate { .. } => 1,
         }

@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 67] = [
+const PLACES: [Place; 68] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -75,6 +75,7 @@ const PLACES: [Place; 67] = [
         3,
         &["api", "objects", "status", "stdx", "template", "template-library"],
     ),
+    place("box-flash", 3, &["config", "release", "status", "stdx"]),
     place("box-owner", 2, &["stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
     place(
@@ -142,10 +143,12 @@ const PLACES: [Place; 67] = [
         &[
             "api",
             "bmc-discovery",
+            "box-flash",
             "capi",
             "config",
+            "machine-actions",
+            "objects",
             "printers",
-            "release",
             "status",
             "stdx",
             "template",

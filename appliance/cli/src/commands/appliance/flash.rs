@@ -1,31 +1,19 @@
 //! `box flash`: writes the box's image to exactly one disk.
 
-mod config;
-mod copy;
-mod image;
-mod map;
-mod release;
-mod target;
-mod volume;
-
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use box_flash::{FlashProgress, Flashed, Image, Keys, Target, configure, flash, read_config};
 use rustix::fs::OFlags;
 use status::progress::Progress;
 
 use super::question::question;
 use crate::error::Error;
 use crate::output::{Bar, Printer};
-use copy::{Failure, Writer};
-use image::Image;
-use release::Keys;
-use target::Target;
 
 /// Interval between progress updates.
 const POLL: Duration = Duration::from_millis(200);
@@ -65,7 +53,7 @@ pub struct Arguments {
 /// later error leaves a disk that does not boot.
 pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     let Arguments { image, to, config, key, erase } = arguments;
-    let config = config.as_deref().map(config::read).transpose()?;
+    let config = config.as_deref().map(read_config).transpose()?;
     let keys = Keys::find(key.as_deref())?;
     let image = Image::find(&image, keys.as_ref())?;
     let cannot =
@@ -103,9 +91,9 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
         return Err(cannot("the medium was replaced".to_owned(), again));
     }
     let configured = if config.is_some() { ", with the configuration" } else { "" };
-    let (written, discarded) = write(printer.bar(), image, (disk, target.size), config).await?;
+    let Flashed { bytes, discarded } = write(printer.bar(), image, (disk, target.size), config).await?;
     let name = to.display();
-    let written = stdx::bytes(written);
+    let written = stdx::bytes(bytes);
     printer.line(&format!("{name} is a box{configured}: {written} written and verified"))?;
     if !discarded {
         printer.note(&format!(
@@ -144,37 +132,34 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
-/// Writes and verifies the image. Returns the bytes written, and true if old data was discarded.
+/// Writes and verifies the image, then its configuration.
 async fn write(
     mut bar: Bar,
     image: Image,
     (disk, size): (File, u64),
     config: Option<String>,
-) -> Result<(u64, bool), Error> {
-    let (read, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-    let again = Arc::new(AtomicU64::new(0));
-    let (of_file, began) = (image.size, Instant::now());
-    let work = {
-        let (read, stop, again) = (Arc::clone(&read), Arc::clone(&stop), Arc::clone(&again));
-        move || {
-            let flashed = flash(&image, (&disk, size), (&read, &again), &stop)?;
-            config.iter().try_for_each(|text| configure(&disk, text))?;
-            Ok(flashed)
-        }
+) -> Result<Flashed, Error> {
+    let (progress, of_file, began) = (FlashProgress::default(), image.size, Instant::now());
+    let counters = progress.clone();
+    let work = move || -> Result<Flashed, Error> {
+        let flashed = flash(&image, (&disk, size), &counters)?;
+        config.iter().try_for_each(|text| configure(&disk, text))?;
+        Ok(flashed)
     };
     let mut work = tokio::task::spawn_blocking(work);
     loop {
         tokio::select! {
             ended = &mut work => {
                 bar.clear();
-                return ended.map_err(|error| failed(&error.to_string()))?;
+                return ended.map_err(|error| stopped(&error.to_string()))?;
             }
-            _ = tokio::signal::ctrl_c() => stop.store(true, Ordering::Relaxed),
+            _ = tokio::signal::ctrl_c() => progress.stop.store(true, Ordering::Relaxed),
             () = tokio::time::sleep(POLL) => {
-                let (read, again) = (read.load(Ordering::Relaxed), again.load(Ordering::Relaxed));
-                let (action, done, total) = match again {
+                let read = progress.read.load(Ordering::Relaxed);
+                let compared = progress.compared.load(Ordering::Relaxed);
+                let (action, done, total) = match compared {
                     0 => ("writing", read, of_file),
-                    _ => ("reading again", again, 0),
+                    _ => ("reading again", compared, 0),
                 };
                 bar.show(&Progress {
                     action: action.to_owned(),
@@ -188,36 +173,11 @@ async fn write(
     }
 }
 
-fn flash(
-    image: &Image,
-    (disk, size): (&File, u64),
-    (read, again): (&Arc<AtomicU64>, &AtomicU64),
-    stop: &AtomicBool,
-) -> Result<(u64, bool), Error> {
-    let why = |failure: Failure| failed(&failure.to_string());
-    let writer = Writer { disk, size, stop };
-    let mut stream = image.open(read)?;
-    let discarded = writer.discard();
-    let (written, head) = writer.write(&mut stream, &image.map).map_err(why)?;
-    image.check(stream)?;
-    writer.compare(&written, &head, |at| again.store(at, Ordering::Relaxed)).map_err(why)?;
-    writer.finish(&head).map_err(why)?;
-    let count = written.parts.iter().map(|part| part.bytes.end - part.bytes.start).sum();
-    Ok((count, discarded))
-}
-
-fn configure(disk: &File, text: &str) -> Result<(), Error> {
-    volume::configure(disk, text).map_err(|failure| Error::Unable {
-        what: "configure the disk, which is now a box without configuration".to_owned(),
-        why: failure.to_string(),
-        hint: "copy the file as box.toml onto the disk's volume TINBOX, or run the command again",
-    })
-}
-
-fn failed(why: &str) -> Error {
+/// Returns the error of a copy whose thread ended without a result.
+fn stopped(why: &str) -> Error {
     Error::Unable {
         what: "flash the disk (the disk has no system now)".to_owned(),
         why: why.to_owned(),
-        hint: "run the command again; if the disk fails twice, take another disk",
+        hint: "run the command again",
     }
 }

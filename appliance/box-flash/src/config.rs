@@ -6,8 +6,8 @@ use std::path::Path;
 
 use config::mistakes::checked_elsewhere;
 
-use super::image::text;
-use crate::error::Error;
+use crate::image::text;
+use crate::error::FlashError;
 
 /// Maximum size of a configuration, in bytes.
 const BYTES_MAX: u64 = 1 << 18;
@@ -16,8 +16,8 @@ const BYTES_MAX: u64 = 1 << 18;
 ///
 /// # Errors
 /// The file cannot be read, is too large, or has mistakes (reported with their lines).
-pub fn read(path: &Path) -> Result<String, Error> {
-    let wrong = |why: String| Error::Content { file: path.display().to_string(), why };
+pub fn read(path: &Path) -> Result<String, FlashError> {
+    let wrong = |why: String| FlashError::Content { file: path.display().to_string(), why };
     let text = text(path, BYTES_MAX + 1)?.ok_or_else(|| wrong("it does not exist".to_owned()))?;
     if text.len() as u64 > BYTES_MAX {
         let limit = stdx::bytes(BYTES_MAX);

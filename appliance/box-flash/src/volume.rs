@@ -14,6 +14,7 @@ const BOOT: &str = "TINBOX";
 /// File name of the configuration.
 const CONFIG: &str = "box.toml";
 
+/// Reason why the configuration is not on the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The disk has no boot volume.

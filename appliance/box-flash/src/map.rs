@@ -14,6 +14,7 @@ pub struct Map {
     pub parts: Vec<Part>,
 }
 
+/// Range of the image that has data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// Range in bytes; the last range may end after the image.

@@ -19,6 +19,7 @@ pub struct Target {
     pub model: String,
     /// Serial number of the disk; empty if unknown.
     pub serial: String,
+    /// Size of the disk in bytes.
     pub size: u64,
     /// True for a USB stick or a memory card.
     pub removable: bool,

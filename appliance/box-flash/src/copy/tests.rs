@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest as _, Sha256};
 
 use super::{Failure, Writer};
-use crate::commands::appliance::flash::map::{Map, Part};
+use crate::map::{Map, Part};
 
 const SIZE: usize = 3 << 20;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use sha2::{Digest as _, Sha256};
 
-use super::map::{Map, Part};
+use crate::map::{Map, Part};
 
 /// Size of the head in bytes; the head is written last.
 const HEAD: u64 = 1 << 20;
@@ -21,6 +21,7 @@ const PIECE: usize = 1 << 20;
 /// Bytes between two flushes, so that progress means the disk, not the page cache.
 const FLUSH: u64 = 64 << 20;
 
+/// Reason why the disk has an incomplete image.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The image cannot be read or unpacked.

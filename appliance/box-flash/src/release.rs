@@ -5,14 +5,11 @@ use std::path::{Path, PathBuf};
 
 use release::{Error as KeyError, PublicKey, SUMS, Unverified, sum_of, verify};
 
-use super::image::text;
-use crate::error::Error;
+use crate::image::text;
+use crate::error::FlashError;
 
 /// Maximum size in bytes of a file with checksums, signatures or keys.
 const BYTES_MAX: u64 = 1 << 20;
-/// Hint for a missing or not valid signature.
-const ANEW: &str = "download all files of the release again, from one source; --key names the keys \
-                    of authors whose releases you accept";
 
 /// Public keys of the authors whose releases are accepted.
 pub struct Keys {
@@ -26,13 +23,13 @@ impl Keys {
     ///
     /// # Errors
     /// The file cannot be read, or is not a list of minisign public keys.
-    pub fn find(file: Option<&Path>) -> Result<Option<Self>, Error> {
+    pub fn find(file: Option<&Path>) -> Result<Option<Self>, FlashError> {
         let usual = std::env::home_dir().map(|home| home.join(".tinbox/update.pub"));
         let Some(path) = file.map(Path::to_owned).or(usual) else { return Ok(None) };
         match (text(&path, BYTES_MAX)?, file) {
             (Some(text), _) => Self::read(path, &text).map(Some),
             (None, None) => Ok(None),
-            (None, Some(_)) => Err(Error::Content {
+            (None, Some(_)) => Err(FlashError::Content {
                 file: path.display().to_string(),
                 why: "it does not exist".into(),
             }),
@@ -40,8 +37,8 @@ impl Keys {
     }
 
     /// Parses concatenated public key files of minisign: comments, and a line for each key.
-    fn read(file: PathBuf, text: &str) -> Result<Self, Error> {
-        let wrong = |why: String| Error::Content { file: file.display().to_string(), why };
+    fn read(file: PathBuf, text: &str) -> Result<Self, FlashError> {
+        let wrong = |why: String| FlashError::Content { file: file.display().to_string(), why };
         let keys = PublicKey::list(text).map_err(|error| match error {
             KeyError::PublicKey { line, why } => {
                 wrong(format!("line {line}: not a valid minisign public key: {why}"))
@@ -79,7 +76,7 @@ impl Sums {
     ///
     /// # Errors
     /// `keys` is given, and none of these keys signed the list.
-    pub fn beside(image: &Path, keys: Option<&Keys>) -> Result<Self, Error> {
+    pub fn beside(image: &Path, keys: Option<&Keys>) -> Result<Self, FlashError> {
         let place = image.with_file_name(SUMS);
         let sums = text(&place, BYTES_MAX)?;
         let Some(keys) = keys else { return Ok(Self { text: sums, signed: false }) };
@@ -96,7 +93,7 @@ impl Sums {
     ///
     /// # Errors
     /// The list is signed and has no entry for the file.
-    pub fn of(&self, path: &Path) -> Result<Option<String>, Error> {
+    pub fn of(&self, path: &Path) -> Result<Option<String>, FlashError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let sum = self.text.as_deref().and_then(|sums| sum_of(sums, &name));
         if sum.is_none() && self.signed {
@@ -106,8 +103,8 @@ impl Sums {
     }
 }
 
-fn untrusted(file: &Path, why: String) -> Error {
-    Error::Unable { what: format!("trust {}", file.display()), why, hint: ANEW }
+fn untrusted(file: &Path, why: String) -> FlashError {
+    FlashError::Untrusted { file: file.display().to_string(), why }
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lzma_rust2::XzReader;
 use sha2::{Digest as _, Sha256};
 
-use super::map::{MAP_BYTES_MAX, Map};
-use super::release::{Keys, Sums};
-use crate::error::Error;
+use crate::map::{MAP_BYTES_MAX, Map};
+use crate::release::{Keys, Sums};
+use crate::error::FlashError;
 
 const BUFFER: usize = 1 << 18;
 
@@ -38,7 +38,7 @@ impl Image {
     ///
     /// # Errors
     /// A file cannot be read or is not valid.
-    pub fn find(path: &Path, keys: Option<&Keys>) -> Result<Self, Error> {
+    pub fn find(path: &Path, keys: Option<&Keys>) -> Result<Self, FlashError> {
         let size = fs::metadata(path).map_err(|source| unread(path, source))?.len();
         let packed = path.extension().is_some_and(|ending| ending == "xz");
         let bare = if packed { path.with_extension("") } else { path.to_owned() };
@@ -52,7 +52,7 @@ impl Image {
                 let found = stdx::hex(&Sha256::digest(&text));
                 agrees(&map, sums.of(&map)?.as_ref(), &found)?;
                 let file = map.display().to_string();
-                (Map::read(&text).map_err(|why| Error::Content { file, why })?, true)
+                (Map::read(&text).map_err(|why| FlashError::Content { file, why })?, true)
             }
             None => (Map::whole((!packed).then_some(size)), false),
         };
@@ -69,7 +69,7 @@ impl Image {
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn open(&self, read: &Arc<AtomicU64>) -> Result<Stream, Error> {
+    pub fn open(&self, read: &Arc<AtomicU64>) -> Result<Stream, FlashError> {
         let file = File::open(&self.path).map_err(|source| unread(&self.path, source))?;
         let file = HashingFile { file, sum: Sha256::new(), read: Arc::clone(read) };
         let file = BufReader::with_capacity(BUFFER, file);
@@ -83,7 +83,7 @@ impl Image {
     ///
     /// # Errors
     /// The checksum differs from the checksum in SHA256SUMS.
-    pub fn check(&self, stream: Stream) -> Result<(), Error> {
+    pub fn check(&self, stream: Stream) -> Result<(), FlashError> {
         let mut file = match stream {
             Stream::Packed(reader) => reader.into_inner(),
             Stream::Bare(file) => file,
@@ -128,9 +128,9 @@ impl Read for HashingFile {
 }
 
 /// Compares a file's checksum `found` with the expected checksum, if there is one.
-fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error> {
+fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), FlashError> {
     match wanted {
-        Some(wanted) if wanted != found => Err(Error::Content {
+        Some(wanted) if wanted != found => Err(FlashError::Content {
             file: path.display().to_string(),
             why: format!("SHA256SUMS has the checksum {wanted}, the file has {found}"),
         }),
@@ -139,7 +139,7 @@ fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error
 }
 
 /// Reads at most `limit` bytes of a text file; `None` if it does not exist.
-pub fn text(path: &Path, limit: u64) -> Result<Option<String>, Error> {
+pub fn text(path: &Path, limit: u64) -> Result<Option<String>, FlashError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(|source| unread(path, source))?,
@@ -150,6 +150,6 @@ pub fn text(path: &Path, limit: u64) -> Result<Option<String>, Error> {
     Ok(Some(text))
 }
 
-fn unread(path: &Path, source: io::Error) -> Error {
-    Error::Read { file: path.display().to_string(), source }
+fn unread(path: &Path, source: io::Error) -> FlashError {
+    FlashError::Read { file: path.display().to_string(), source }
 }
