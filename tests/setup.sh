@@ -12,6 +12,7 @@ needs=(
   systemd-boot-efi:/usr/lib/systemd/boot/efi/linuxx64.efi.stub
   ipxe:/usr/lib/ipxe/snponly.efi ipxe-qemu:/usr/lib/ipxe/qemu/efi-virtio.rom
   openipmi:ipmi_sim ipmitool:ipmitool amtterm:amtterm snmpd:snmpd snmp:snmpget
+  zsh:zsh fish:fish man-db:man groff-base:groff
   swtpm:swtpm swtpm-tools:swtpm_setup
   iproute2:ip ethtool:ethtool nftables:nft tcpdump:tcpdump busybox-static:busybox
   etherwake:etherwake wakeonlan:wakeonlan

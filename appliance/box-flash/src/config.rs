@@ -6,8 +6,8 @@ use std::path::Path;
 
 use config::mistakes::checked_elsewhere;
 
-use crate::image::text;
 use crate::error::FlashError;
+use crate::file::text;
 
 /// Maximum size of a configuration, in bytes.
 const BYTES_MAX: u64 = 1 << 18;

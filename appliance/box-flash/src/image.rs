@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lzma_rust2::XzReader;
 use sha2::{Digest as _, Sha256};
 
+use crate::error::FlashError;
+use crate::file::{text, unread};
 use crate::map::{MAP_BYTES_MAX, Map};
 use crate::release::{Keys, Sums};
-use crate::error::FlashError;
 
 const BUFFER: usize = 1 << 18;
 
@@ -136,20 +137,4 @@ fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Flash
         }),
         _ => Ok(()),
     }
-}
-
-/// Reads at most `limit` bytes of a text file; `None` if it does not exist.
-pub fn text(path: &Path, limit: u64) -> Result<Option<String>, FlashError> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|source| unread(path, source))?,
-    };
-    let mut text = String::new();
-    let read = file.take(limit).read_to_string(&mut text);
-    read.map_err(|source| unread(path, source))?;
-    Ok(Some(text))
-}
-
-fn unread(path: &Path, source: io::Error) -> FlashError {
-    FlashError::Read { file: path.display().to_string(), source }
 }

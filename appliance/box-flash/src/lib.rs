@@ -8,6 +8,7 @@
 mod config;
 mod copy;
 mod error;
+mod file;
 mod image;
 mod map;
 mod release;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use release::{Error as KeyError, PublicKey, SUMS, Unverified, sum_of, verify};
 
-use crate::image::text;
 use crate::error::FlashError;
+use crate::file::text;
 
 /// Maximum size in bytes of a file with checksums, signatures or keys.
 const BYTES_MAX: u64 = 1 << 20;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    access, appliance, backup, capi, hardware, image, machine, network, template, update, workflow,
+    access, appliance, backup, capi, generated, hardware, image, machine, network, template,
+    update, workflow,
 };
 use crate::output::Format;
 
@@ -15,14 +16,16 @@ The kubeconfig is the file of --kubeconfig, else of TINBOX_KUBECONFIG. Without b
 ~/.tinbox/admin.kubeconfig, or /var/lib/tinbox/admin.kubeconfig if the first does not exist. \
 KUBECONFIG is ignored, because it usually names another cluster.
 
-Exit codes: 0 the operation succeeded; 1 the operation failed, or did not end before --timeout; \
-2 the operation could not be requested (arguments, files, rights, no connection to the box); \
-5 the certificate pin of the box differs from the expected pin; 130 interrupted by Ctrl-C.
+Exit codes: 0 the operation succeeded; 1 it failed; 2 the command line or a file is not valid, or \
+a confirmation is missing; 3 not found; 4 the state of an object does not permit the operation; \
+5 the box cannot be reached, or another one answered; 6 no right to the operation; 7 --timeout \
+ended the wait, the operation continues; 8 only some of several objects were written; 64 the \
+kubeconfig is not valid; 130 interrupted by Ctrl-C.
 
 Example:
-  tinbox hardware push --file hardware.yaml
-  tinbox template create --file template.yaml
-  tinbox workflow create --template debian --hardware nuc1 --wait";
+  tinbox status
+  tinbox machine install 88:ae:dd:01:02:03 --system debian --name nuc1 --ssh-key id.pub --wait
+  tinbox machine retry nuc1";
 
 /// Provision machines with a Tinbox.
 #[derive(Debug, Parser)]
@@ -37,7 +40,7 @@ pub struct Args {
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// Output format: table, json, yaml or name; for `backup create` the file to write
+    /// Output format: table, wide, json, yaml or name; for `backup create` the file to write
     #[arg(short, long, global = true, default_value = "table", value_parser = Output::parse)]
     pub output: Output,
 
@@ -63,6 +66,10 @@ impl Output {
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
+    /// Show the state of the box and its machines, problems first
+    ///
+    /// Example: `tinbox status --watch`
+    Status(appliance::status::Arguments),
     /// Manage the machines that the box knows
     #[command(subcommand, alias = "hw")]
     Hardware(hardware::Command),
@@ -72,7 +79,7 @@ pub enum Command {
     /// Run and manage workflows
     #[command(subcommand, alias = "wf")]
     Workflow(workflow::Command),
-    /// Control a machine and show its inventory, history and log
+    /// Install and control machines; show their inventory, history and log
     #[command(subcommand)]
     Machine(machine::Command),
     /// Find the management controllers (BMCs) of machines
@@ -99,6 +106,14 @@ pub enum Command {
     /// List, replace and revoke access tokens
     #[command(subcommand)]
     Access(access::Command),
+    /// Print the completion script of a shell
+    ///
+    /// Example: `tinbox completion bash >~/.local/share/bash-completion/completions/tinbox`
+    Completion(generated::Completion),
+    /// Write the manual pages of all commands
+    ///
+    /// Example: `tinbox man ~/.local/share/man/man1`
+    Man(generated::Man),
 }
 
 #[cfg(test)]

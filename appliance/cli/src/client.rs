@@ -2,9 +2,11 @@
 //!
 //! A response is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
 
+mod api_objects;
 mod conditional;
 mod console;
 mod download;
+mod find;
 mod path;
 mod reach;
 mod upload;
@@ -30,8 +32,10 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::kubeconfig::Kubeconfig;
 
+pub use api_objects::ApiObjects;
 pub use conditional::NewContent;
 pub use console::ConsoleOutput;
+pub use find::find;
 pub use path::{Path, query};
 pub use upload::BackupUpload;
 pub use watch::{Watch, WatchEvent};

@@ -4,23 +4,24 @@ pub mod access;
 pub mod appliance;
 pub mod backup;
 pub mod capi;
+pub mod generated;
 pub mod hardware;
 pub mod image;
 pub mod machine;
 pub mod network;
 pub mod template;
 pub mod update;
-mod variables;
 pub mod workflow;
 
 use api::meta::Resource;
 use rustls_pki_types::CertificateDer;
 use serde_json::Value;
 
+use crate::client::find;
 use crate::client::{Client, Path};
 use crate::error::Error;
-use crate::find::find;
 use crate::output::{Format, Printer, brief};
+use crate::question::confirm::{Confirm, Reply};
 
 /// Connection and settings that every command uses.
 pub struct Context {
@@ -52,7 +53,7 @@ impl Context {
     async fn show(&self, resource: Resource, text: &str) -> Result<(), Error> {
         let object = self.find(resource, text).await?;
         match self.printer.format {
-            Format::Table => self.printer.object(&brief(object)),
+            Format::Table | Format::Wide => self.printer.object(&brief(object)),
             _ => self.printer.object(&object),
         }
     }
@@ -62,12 +63,28 @@ impl Context {
         Path::object(resource, &self.namespace, name)
     }
 
-    /// Deletes the objects that `texts` name. Finds all objects before the first deletion.
-    async fn delete(&self, resource: Resource, texts: &[String]) -> Result<(), Error> {
+    /// Deletes the objects that `texts` name. Finds all objects before the first deletion, shows
+    /// `effect` of each, and asks for a confirmation.
+    async fn delete(
+        &self,
+        resource: Resource,
+        texts: &[String],
+        confirm: Confirm,
+        effect: impl Fn(&Value) -> String,
+    ) -> Result<(), Error> {
         let mut objects = Vec::new();
         for text in texts {
             objects.push(self.find(resource, text).await?);
         }
+        let effects: Vec<String> = objects.iter().map(effect).collect();
+        if !confirm.agreed(&self.printer, &effects.join("\n"), Reply::Yes)? {
+            return Ok(());
+        }
+        self.remove(resource, objects).await
+    }
+
+    /// Deletes objects that were read before.
+    async fn remove(&self, resource: Resource, objects: Vec<Value>) -> Result<(), Error> {
         for object in objects {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
             let answer = self.client.delete(&self.path(resource, &name_of(&object)), uid).await?;

@@ -3,8 +3,8 @@
 use crate::args::{Args, Command, Output};
 use crate::client::Client;
 use crate::commands::{
-    Context, access, appliance, backup, capi, hardware, image, machine, network, template, update,
-    workflow,
+    Context, access, appliance, backup, capi, generated, hardware, image, machine, network,
+    template, update, workflow,
 };
 use crate::error::Error;
 use crate::kubeconfig::{self, Kubeconfig};
@@ -14,23 +14,22 @@ use crate::output::{Format, Printer};
 ///
 /// # Errors
 /// The command fails. `main` prints the error.
-pub async fn run(args: Args) -> Result<(), Error> {
+pub async fn run(args: Args, is_tink: bool) -> Result<(), Error> {
     let (format, out) = match (args.output, &args.command) {
+        // Tinkerbell's commands print the ids that other commands accept.
+        (Output::Format(Format::Table), _) if is_tink => (Format::Wide, None),
         (Output::File(file), Command::Backup(backup::Command::Create(_))) => {
             (Format::Table, Some(file))
         }
         (Output::Format(format), _) => (format, None),
         (Output::File(file), _) => {
-            let why = format!("expected table, json, yaml or name, found {}", file.display());
+            let why = format!("expected table, wide, json, yaml or name, found {}", file.display());
             return Err(Error::Usage(why));
         }
     };
     let printer = Printer::new(format);
-    if let Command::Template(template::Command::Lint { file }) = &args.command {
-        return template::lint(&printer, file);
-    }
-    if let Command::Template(template::Command::Library { name }) = &args.command {
-        return template::show_library(&printer, name.as_deref());
+    if let Some(done) = without_box(&printer, &args.command) {
+        return done;
     }
     if let Command::Appliance(appliance::Command::WithoutKubeconfig(command)) = args.command {
         let file = args.kubeconfig.filter(|file| !file.as_os_str().is_empty());
@@ -53,6 +52,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         printer,
     };
     match command {
+        Command::Status(arguments) => appliance::status::run(&context, arguments).await,
         Command::Hardware(command) => hardware::run(&context, command).await,
         Command::Template(command) => template::run(&context, command).await,
         Command::Workflow(command) => workflow::run(&context, command).await,
@@ -68,6 +68,22 @@ pub async fn run(args: Args) -> Result<(), Error> {
             appliance::run_on(&context, command).await
         }
         // Handled above, without a kubeconfig.
-        Command::Appliance(appliance::Command::WithoutKubeconfig(_)) => Ok(()),
+        Command::Completion(_)
+        | Command::Man(_)
+        | Command::Appliance(appliance::Command::WithoutKubeconfig(_)) => Ok(()),
     }
+}
+
+/// Runs a command that needs no box; `None` for a command that needs one.
+fn without_box(printer: &Printer, command: &Command) -> Option<Result<(), Error>> {
+    Some(match command {
+        Command::Template(template::Command::Lint { file }) => template::lint(printer, file),
+        Command::Template(template::Command::Library { name }) => {
+            template::show_library(printer, name.as_deref())
+        }
+        Command::Completion(arguments) => generated::completion(crate::command(), arguments),
+        Command::Man(arguments) => generated::man(crate::command(), arguments)
+            .and_then(|pages| printer.line(&format!("{pages} pages written"))),
+        _ => return None,
+    })
 }

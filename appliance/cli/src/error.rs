@@ -1,11 +1,14 @@
 //! Errors for people at a shell: a line with attempt, object and cause, and a line with a hint.
 
+mod exit;
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use api::meta::Resource;
 use box_flash::FlashError;
+use machine_actions::ActionError;
 use stdx::Hint as _;
 use template_library::LibraryError;
 
@@ -108,6 +111,25 @@ pub enum Error {
     /// The image cannot be trusted, or the disk cannot be written.
     #[error(transparent)]
     Flash(FlashError),
+    /// No machine has this name or address.
+    #[error("found no machine {0:?}")]
+    NoMachine(String),
+    /// The state of an object does not permit the operation.
+    #[error("cannot {what}: {why}")]
+    State {
+        /// Attempt, as a phrase: `retry nuc1`.
+        what: String,
+        /// Cause, as a phrase.
+        why: String,
+        /// Advice for the user, with the actions that the state permits.
+        hint: String,
+    },
+    /// An action on a machine was not requested.
+    #[error(transparent)]
+    Action(ActionError),
+    /// The box or a machine needs a person: the result of `status --check`.
+    #[error("{0}")]
+    NeedsPerson(String),
     /// A person ended the command by Control-C.
     #[error("interrupted")]
     Interrupted,
@@ -142,6 +164,16 @@ pub enum Error {
         found: String,
         /// Expected pin, or the person's refusal.
         wanted: String,
+    },
+    /// Some of several objects were written before an error.
+    #[error("{done} of {all} objects were written, then: {source}")]
+    Partly {
+        /// Number of objects that the box stored.
+        done: usize,
+        /// Number of all objects.
+        all: usize,
+        /// Error of the object that the box did not store.
+        source: Box<Error>,
     },
     /// A file cannot be written.
     #[error("cannot write {file}")]
@@ -210,13 +242,12 @@ impl Error {
     pub fn hint(&self, program: &str) -> Option<String> {
         let text = match self {
             Error::Usage(_) => format!("`{program} --help` shows every command"),
-            Error::NoKubeconfig(_) => {
-                "copy admin.kubeconfig from the box's state directory and name it with \
-                 --kubeconfig FILE or TINBOX_KUBECONFIG"
-                    .to_owned()
-            }
+            Error::NoKubeconfig(_) => format!(
+                "`{program} box claim ADDRESS` writes one for a new box; a claimed box offers it \
+                 on its page; then name the file with --kubeconfig or TINBOX_KUBECONFIG"
+            ),
             Error::Kubeconfig { .. } => {
-                "copy admin.kubeconfig from the box's state directory again".to_owned()
+                "download the kubeconfig from the box's page again".to_owned()
             }
             Error::Reach { trouble, server, .. } => trouble.hint(server),
             Error::Refused { hint: Some(hint), .. } | Error::Argument { hint, .. } => hint.clone(),
@@ -233,11 +264,22 @@ impl Error {
             Error::Ambiguous { .. } => "use the id or the full name of the object".to_owned(),
             Error::Unable { hint, .. } => (*hint).to_owned(),
             Error::Flash(error) => error.hint()?.to_owned(),
+            Error::State { hint, .. } => hint.clone(),
+            Error::NoMachine(_) => format!("`{program} machine list` shows all names"),
+            Error::NeedsPerson(_) => format!("`{program} status` shows the reason"),
+            Error::Action(error) => match error {
+                ActionError::NoMachine(_) => format!("`{program} machine list` shows all names"),
+                ActionError::NoWorkflow(_) | ActionError::State { .. } => {
+                    format!("the state changed meanwhile: `{program} machine list` shows it")
+                }
+                error => error.hint()?.to_owned(),
+            },
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
             Error::TooLate { longer, .. } => match longer {
                 Some(command) => format!("`{program} {command}` waits longer"),
                 None => "run the command again to wait longer, or set --timeout".to_owned(),
             },
+            Error::Partly { source, .. } => return source.hint(program),
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
             Error::Untrusted { .. } => {
                 "compare the pin with the box's screen; if the screen shows another pin, another \
@@ -249,33 +291,6 @@ impl Error {
             }
         };
         Some(text)
-    }
-
-    /// Returns the exit code: 1 the operation failed, 2 it could not be requested, 5 another box
-    /// responded, 130 a person interrupted the command, as in shells.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Error::Untrusted { .. } => 5,
-            Error::Interrupted => 130,
-            Error::Usage(_)
-            | Error::Argument { .. }
-            | Error::Write { .. }
-            | Error::NoKubeconfig(_)
-            | Error::Kubeconfig { .. }
-            | Error::Read { .. }
-            | Error::Content { .. }
-            | Error::Reach { .. }
-            | Error::Answer { .. }
-            | Error::Output(_) => 2,
-            Error::Refused { code: 401 | 403, .. } => 2,
-            Error::Refused { .. }
-            | Error::Unknown { .. }
-            | Error::Ambiguous { .. }
-            | Error::Unable { .. }
-            | Error::Flash(_)
-            | Error::Failed { .. }
-            | Error::TooLate { .. } => 1,
-        }
     }
 
     /// Returns true for a temporary failure: restart of the box, network, too many requests.
@@ -309,8 +324,8 @@ impl ReachFailure {
                 "check that the box is on and that this machine is on its network".to_owned()
             }
             ReachFailure::Name => format!("correct `server: {server}` in the kubeconfig"),
-            ReachFailure::UnknownCa => "another box answers at this address: copy \
-                 admin.kubeconfig from its state directory again"
+            ReachFailure::UnknownCa => "another box answers at this address: download the \
+                 kubeconfig from its page"
                 .to_owned(),
             ReachFailure::OtherName => {
                 "use an address that the box's certificate names, or add this address to the \
@@ -333,8 +348,7 @@ fn is_of_kinds(message: &str) -> bool {
 fn refused(code: u16, reason: &str) -> Option<&'static str> {
     Some(match (code, reason) {
         (401, _) => {
-            "the box rejected the kubeconfig's token: copy admin.kubeconfig from its state \
-             directory again"
+            "the box rejected the kubeconfig's token: download a new kubeconfig from its page"
         }
         (403, _) => "use a kubeconfig with more rights",
         (404, _) => "does the namespace exist, and does this version of the box serve the kind?",

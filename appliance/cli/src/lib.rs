@@ -12,10 +12,10 @@ mod commands;
 mod dispatch;
 mod duration;
 mod error;
-mod find;
 mod kubeconfig;
 mod manifest;
 mod output;
+mod question;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -41,7 +41,7 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         .enable_all()
         .build()
         .map_err(Error::Output)
-        .and_then(|runtime| runtime.block_on(dispatch::run(args)));
+        .and_then(|runtime| runtime.block_on(dispatch::run(args, program == "tink")));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,

@@ -5,7 +5,9 @@ mod bar;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
+use printers::overview::Style;
 use printers::{document, table};
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use serde_json::Value;
 use status::words::Tone;
@@ -14,12 +16,15 @@ use crate::error::Error;
 
 pub use bar::Bar;
 pub use printers::document::{brief, yaml};
+pub use printers::machines::since;
 pub use printers::table::{Cell, Table, line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Aligned columns for a terminal.
     Table,
+    /// Aligned columns with all details.
+    Wide,
     /// The objects as JSON.
     Json,
     /// The objects as YAML.
@@ -28,20 +33,44 @@ pub enum Format {
     Name,
 }
 
+impl Format {
+    /// Returns true for text for people: a table or a sentence.
+    pub fn is_table(self) -> bool {
+        matches!(self, Format::Table | Format::Wide)
+    }
+}
+
 /// Writer of results and messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     pub format: Format,
-    colour: bool,
+    color: bool,
     live: bool,
+    /// Width of the terminal of standard output; `None` if it is not a terminal.
+    width: Option<usize>,
 }
+
+/// Width of text for people that goes to a file or another program, in characters.
+const PLAIN_WIDTH: usize = 80;
 
 impl Printer {
     /// Creates a printer for the standard streams. Colors: on a terminal without `NO_COLOR`.
     pub fn new(format: Format) -> Printer {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-        let colour = wanted && io::stdout().is_terminal();
-        Printer { format, colour, live: io::stderr().is_terminal() }
+        let size = io::stdout().is_terminal().then(|| tcgetwinsize(io::stdout()).ok()).flatten();
+        let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+        let color = wanted && io::stdout().is_terminal();
+        Printer { format, color, live: io::stderr().is_terminal(), width }
+    }
+
+    /// Returns width and colors of text for people.
+    pub fn style(&self) -> Style {
+        Style { width: self.width.unwrap_or(PLAIN_WIDTH), color: self.color }
+    }
+
+    /// Returns true if standard output is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.width.is_some()
     }
 
     /// Prints a line of the result to standard output.
@@ -59,7 +88,9 @@ impl Printer {
     /// Prints the effect on an object: `hardware/nuc1 created`; with `-o`, the object.
     pub fn done(&self, object: &Value, what: &str) -> Result<(), Error> {
         match self.format {
-            Format::Table => self.line(&format!("{} {what}", document::name(object))),
+            Format::Table | Format::Wide => {
+                self.line(&format!("{} {what}", document::name(object)))
+            }
             _ => self.object(object),
         }
     }
@@ -67,7 +98,7 @@ impl Printer {
     /// Prints one object. The format `table` prints its YAML.
     pub fn object(&self, object: &Value) -> Result<(), Error> {
         match self.format {
-            Format::Table | Format::Yaml => self.line(&document::yaml(object)),
+            Format::Table | Format::Wide | Format::Yaml => self.line(&document::yaml(object)),
             Format::Json => self.line(&document::json(object)),
             Format::Name => self.line(&document::name(object)),
         }
@@ -80,22 +111,31 @@ impl Printer {
         table: impl FnOnce(&[Value], Timestamp) -> Table,
     ) -> Result<(), Error> {
         match self.format {
-            Format::Table => self.table(&table(&items, Timestamp::now())),
+            Format::Table | Format::Wide => self.table(table(&items, Timestamp::now())),
             Format::Name => items.iter().try_for_each(|item| self.line(&document::name(item))),
             Format::Json => self.line(&document::json(&document::list(items))),
             Format::Yaml => self.line(&document::yaml(&document::list(items))),
         }
     }
 
-    pub fn table(&self, table: &Table) -> Result<(), Error> {
-        self.line(table.render(self.colour).trim_end_matches('\n'))
+    /// Prints a table. Without `-o wide`, the details are left out, and on a terminal the lines fit
+    /// its width.
+    pub fn table(&self, table: Table) -> Result<(), Error> {
+        let table = if self.format == Format::Wide {
+            table
+        } else {
+            let mut brief = table.brief();
+            self.width.iter().for_each(|width| brief.fit(*width));
+            brief
+        };
+        self.line(table.render(self.color).trim_end_matches('\n'))
     }
 
     /// Prints values that are not API objects; `None` without output for `table` and `name`.
     pub fn values<T: Serialize>(&self, values: &[T]) -> Option<Result<(), Error>> {
         let value = serde_json::to_value(values).unwrap_or_default();
         match self.format {
-            Format::Table | Format::Name => None,
+            Format::Table | Format::Wide | Format::Name => None,
             Format::Json => Some(self.line(&document::json(&value))),
             Format::Yaml => Some(self.line(&document::yaml(&value))),
         }
@@ -103,7 +143,7 @@ impl Printer {
 
     /// Returns `text` in the color of `tone`.
     pub fn toned(&self, text: &str, tone: Tone) -> String {
-        table::paint(text, Some(tone), self.colour)
+        table::paint(text, Some(tone), self.color)
     }
 
     /// Creates a progress display: a bar on a terminal, else lines.
@@ -116,17 +156,6 @@ impl Printer {
 pub fn age(object: &Value, now: Timestamp) -> String {
     let created = object["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
     created.parse().map(|created| since(created, now)).unwrap_or_default()
-}
-
-/// Returns the time since `then` in kubectl's format.
-pub fn since(then: Timestamp, now: Timestamp) -> String {
-    let seconds = now.duration_since(then).as_secs().max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
 }
 
 /// Returns the text at a JSON pointer of an object; empty if there is none.

@@ -27,24 +27,71 @@ impl Cell {
     pub fn word(word: Word) -> Cell {
         Cell { text: word.text.to_owned(), tone: Some(word.tone) }
     }
+
+    fn shorten(&mut self, limit: usize) {
+        if self.text.chars().count() > limit {
+            self.text = self.text.trim_end_matches(ELLIPSIS).chars().take(limit - 1).collect();
+            self.text.push(ELLIPSIS);
+        }
+    }
 }
 
 /// Table whose column widths follow from its rows.
 #[derive(Debug, Clone)]
 pub struct Table {
     headings: Vec<&'static str>,
+    details: &'static [&'static str],
     rows: Vec<Vec<Cell>>,
 }
+
+/// Minimum width of a column that [`Table::fit`] shortens, in characters.
+const SHORT_MIN: usize = 12;
+/// Mark at the end of a shortened text.
+const ELLIPSIS: char = '…';
 
 impl Table {
     /// Creates a table without rows.
     pub fn new(headings: &[&'static str]) -> Table {
-        Table { headings: headings.to_vec(), rows: Vec::new() }
+        Table { headings: headings.to_vec(), details: &[], rows: Vec::new() }
+    }
+
+    /// Names the columns that only a wide table has.
+    pub fn with_details(self, details: &'static [&'static str]) -> Table {
+        Table { details, ..self }
     }
 
     /// Appends a row with a cell for each heading; later headings may lack one.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Returns the table without the columns of [`Table::with_details`].
+    pub fn brief(self) -> Table {
+        let stays: Vec<bool> = self.headings.iter().map(|it| !self.details.contains(it)).collect();
+        let rows = self.rows.into_iter().map(|row| kept(row, &stays)).collect();
+        Table { headings: kept(self.headings, &stays), details: &[], rows }
+    }
+
+    /// Shortens the widest texts, so that no line is wider than `width` characters. A table with
+    /// too many columns stays wider.
+    pub fn fit(&mut self, width: usize) {
+        loop {
+            let widths = self.widths();
+            let total = widths.iter().sum::<usize>() + GAP.len() * (widths.len().max(1) - 1);
+            let Some(excess) = total.checked_sub(width).filter(|excess| *excess > 0) else {
+                return;
+            };
+            let heading = |at: usize| self.headings[at].chars().count();
+            let shrinkable = |at: &usize| widths[*at] > heading(*at).max(SHORT_MIN);
+            let widest = (0..widths.len()).filter(shrinkable).max_by_key(|at| widths[*at]);
+            let Some(at) = widest else { return };
+            // A little at a time, so that two wide columns share the loss.
+            let step = excess.min(widths[at].div_ceil(8));
+            let limit = (widths[at] - step).max(heading(at)).max(SHORT_MIN);
+            for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+                cell.shorten(limit);
+            }
+        }
     }
 
     /// Returns the width of every column, in characters.
@@ -68,6 +115,11 @@ impl Table {
         }
         text
     }
+}
+
+/// Returns the items of a row whose column stays.
+fn kept<T>(row: Vec<T>, stays: &[bool]) -> Vec<T> {
+    row.into_iter().zip(stays).filter_map(|(item, stays)| stays.then_some(item)).collect()
 }
 
 /// Formats one row in columns of these widths.
@@ -116,5 +168,20 @@ mod tests {
                     a-long-name   failed\n";
         assert_eq!(table.render(false), want);
         assert!(table.render(true).contains("\u{1b}[31mfailed\u{1b}[0m\n"));
+    }
+
+    #[test]
+    fn a_table_fits_its_width_and_leaves_out_its_details() {
+        let mut table = Table::new(&["NAME", "WHY", "ID"]).with_details(&["ID"]);
+        let why = "the server at files.example responded with status 404";
+        table.row(["nuc1".into(), why.into(), "3f0c".into()]);
+        table.row(["né".into(), "".into(), "9a11".into()]);
+        assert!(table.render(false).ends_with("9a11\n"));
+        let mut brief = table.brief();
+        brief.fit(30);
+        let want = "NAME   WHY\nnuc1   the server at files.ex…\nné\n";
+        assert_eq!(brief.render(false), want);
+        brief.fit(1);
+        assert!(brief.render(false).contains("the server …\n"), "{}", brief.render(false));
     }
 }

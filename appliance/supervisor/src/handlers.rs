@@ -1,5 +1,5 @@
-//! HTTP handlers for data that is not stored: progress of a running action, recent log lines of a
-//! machine, DHCP clients, cached images.
+//! HTTP handlers for data that is not stored: status view, progress of a running action, recent log
+//! lines of a machine, DHCP clients, cached images.
 
 use std::sync::Arc;
 
@@ -21,6 +21,10 @@ use serde_json::json;
 use status::dhcp_client::DhcpClient;
 use status::log::LogLine;
 use status::progress::Progress;
+use status::source::ViewSource as _;
+use status::view::{StatusView, Text};
+
+use crate::status_builder::StatusBuilder;
 
 /// Default number of log lines in a response.
 const LINES: usize = 200;
@@ -32,7 +36,7 @@ pub fn router(
     observers: Arc<Observers>,
     images: Images,
     updates: Option<Arc<Updates>>,
-    identify_state: IdentifyState,
+    (identify_state, status_builder): (IdentifyState, Arc<StatusBuilder>),
 ) -> Router {
     let progress = Router::new()
         .route(
@@ -49,8 +53,16 @@ pub fn router(
         .merge(progress)
         .merge(dhcp_clients)
         .route("/apis/tinbox.dev/v1alpha1/identify", post(identify).with_state(identify_state))
+        .route("/apis/tinbox.dev/v1alpha1/status", get(status).with_state(status_builder))
         .merge(images::router(images))
         .merge(update::router(updates))
+}
+
+/// Returns the [`StatusView`] of the box, without the code that claims it.
+async fn status(State(status_builder): State<Arc<StatusBuilder>>) -> Json<StatusView> {
+    let mut view = status_builder.view().await;
+    view.claim.iter_mut().for_each(|claim| claim.code = Text::default());
+    Json(view)
 }
 
 /// Returns the DHCP clients of the last hour, newest first. The list may be empty.

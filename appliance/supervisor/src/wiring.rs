@@ -152,8 +152,7 @@ pub async fn run(
     wiring.keep(state, store.clone());
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
-    let asked_at =
-        wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &status_builder))).await?;
+    let asked_at = wiring.api(state, &pki, (&backups, &status_builder, firmware.is_some())).await?;
     wiring.copies(state);
     wiring.start.begin(Step::Objects);
     wiring.controllers(state).await?;

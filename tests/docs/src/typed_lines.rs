@@ -41,6 +41,11 @@ pub const NOT_RUN: &[(&str, &str)] = &[
          10.77.0.2 1.3.6.1.2.1.105.1.1.1.6",
         "needs a switch; tests/peers, `poe`, runs it against snmpd",
     ),
+    (
+        "tinbox machine install 88:ae:dd:01:02:03 --system debian --name nuc2 \
+         --disk /dev/nvme0n1 --ssh-key id_ed25519.pub --wait",
+        "needs a machine that asks; tests of `cli`, `actions`, run it against the API",
+    ),
     ("tinbox bmc discover", "`path` of tests/scenarios runs it"),
     ("tinbox bmc discover --manifest > bmcs.yaml", "the same search, with another output"),
     ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),

@@ -88,6 +88,12 @@ impl Path {
         Path { path, shown: "list of DHCP clients".to_owned() }
     }
 
+    /// Path of the status view of the box: an extension of the API.
+    pub fn status() -> Path {
+        let path = "/apis/tinbox.dev/v1alpha1/status".to_owned();
+        Path { path, shown: "the state of the box".to_owned() }
+    }
+
     /// Path of the image cache: an extension of the API.
     pub fn images() -> Path {
         Path { path: "/apis/tinbox.dev/v1alpha1/images".to_owned(), shown: "images".to_owned() }

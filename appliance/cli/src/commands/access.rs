@@ -39,11 +39,11 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             if let Some(printed) = printer.values(&tokens) {
                 return printed;
             }
-            printer.table(&rows(&tokens))
+            printer.table(rows(&tokens))
         }
         Command::Rotate => {
             let answer = context.client.post(&Path::access("/rotate"), "", &json!({})).await?;
-            if !matches!(printer.format, Format::Table | Format::Name) {
+            if !matches!(printer.format, Format::Table | Format::Wide | Format::Name) {
                 return printer.object(&answer);
             }
             let made = answer["kubeconfig"].as_str().unwrap_or_default();

@@ -4,8 +4,8 @@ pub mod claim;
 mod flash;
 mod leave;
 pub mod pinned;
-pub mod question;
 pub mod settings;
+pub mod status;
 
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ async fn identify(context: &Context) -> Result<(), Error> {
     let answer = context.client.post(&Path::identify(), "", &json!({})).await?;
     let seconds = answer["seconds"].as_u64().unwrap_or_default();
     match context.printer.format {
-        Format::Table | Format::Name => {
+        Format::Table | Format::Wide | Format::Name => {
             context.printer.line(&format!("the box blinks for {seconds} s"))
         }
         Format::Json | Format::Yaml => context.printer.object(&answer),

@@ -16,9 +16,9 @@ use stdx::Secret;
 use tokio::time::Instant;
 
 use super::Context;
-use super::appliance::question::question;
 use crate::client::{BackupUpload, Path};
 use crate::error::Error;
+use crate::question::question;
 pub use new_box::onto;
 
 /// Maximum size of a file with a passphrase, in bytes.

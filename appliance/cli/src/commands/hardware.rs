@@ -8,6 +8,7 @@ use super::{Context, name_of};
 use crate::error::Error;
 use crate::manifest::{self, push};
 use crate::output::{Cell, Table, age, text};
+use crate::question::confirm::Confirm;
 
 /// Manage the machines that the box knows
 #[derive(Debug, clap::Subcommand)]
@@ -40,6 +41,8 @@ pub enum Command {
         /// Names, ids, MAC or IP addresses of the machines
         #[arg(required = true, value_name = "NAME|ID|MAC|IP")]
         machines: Vec<String>,
+        #[command(flatten)]
+        confirm: Confirm,
     },
 }
 
@@ -51,21 +54,38 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             context.printer.objects(items, table)
         }
         Command::Get { machine } => context.show(HARDWARE, &machine).await,
-        Command::Delete { machines } => context.delete(HARDWARE, &machines).await,
+        Command::Delete { machines, confirm } => {
+            context.delete(HARDWARE, &machines, confirm, effect).await
+        }
     }
+}
+
+/// Describes the deletion of a machine's record.
+fn effect(object: &Value) -> String {
+    let name = name_of(object);
+    format!("{name}: the box forgets the machine; its disks and its power do not change")
 }
 
 async fn push_file(context: &Context, file: &str) -> Result<(), Error> {
     let text = manifest::read(file)?;
-    for manifest in manifest::parse(file, &text)? {
-        let (object, pushed) = push(&context.client, &manifest, &context.namespace).await?;
+    let manifests = manifest::parse(file, &text)?;
+    for (done, manifest) in manifests.iter().enumerate() {
+        let (object, pushed) = match push(&context.client, manifest, &context.namespace).await {
+            Ok(pushed) => pushed,
+            Err(error) if done == 0 => return Err(error),
+            Err(source) => {
+                let (all, source) = (manifests.len(), Box::new(source));
+                return Err(Error::Partly { done, all, source });
+            }
+        };
         context.printer.done(&object, pushed.word())?;
     }
     Ok(())
 }
 
 fn table(items: &[Value], now: Timestamp) -> Table {
-    let mut table = Table::new(&["NAME", "MAC", "ADDRESS", "NETBOOT", "BMC", "AGENT", "AGE", "ID"]);
+    let mut table = Table::new(&["NAME", "MAC", "ADDRESS", "NETBOOT", "BMC", "AGE", "AGENT", "ID"])
+        .with_details(&["AGENT", "ID"]);
     for item in items {
         let spec = serde_json::from_value::<Hardware>(item.clone()).unwrap_or_default().spec;
         let mac = spec.macs().next().map(|mac| mac.to_string()).unwrap_or_default();
@@ -77,8 +97,8 @@ fn table(items: &[Value], now: Timestamp) -> Table {
             address.into(),
             if spec.may_netboot() { "yes" } else { "no" }.into(),
             dash(bmc).into(),
-            dash(spec.agent_id().unwrap_or_default()).into(),
             age(item, now).into(),
+            dash(spec.agent_id().unwrap_or_default()).into(),
             text(item, "/metadata/uid").into(),
         ]);
     }

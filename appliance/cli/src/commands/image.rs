@@ -56,7 +56,7 @@ async fn list(context: &Context) -> Result<(), Error> {
     if let Some(printed) = context.printer.values(&images.items) {
         return printed;
     }
-    context.printer.table(&table(&images.items, Timestamp::now()))?;
+    context.printer.table(table(&images.items, Timestamp::now()))?;
     notes(&images.items).iter().for_each(|note| context.printer.note(note));
     let (used, capacity) = (stdx::bytes(images.used), stdx::bytes(images.capacity));
     context.printer.note(&format!("{used} of the cache's {capacity} are used"));
@@ -76,22 +76,28 @@ async fn act(context: &Context, named: ImageArgument, act: ImageOperation) -> Re
 }
 
 fn table(items: &[Image], now: Timestamp) -> Table {
-    let columns = ["DIGEST", "SIZE", "USED", "STATE", "STAYS", "WORKFLOWS", "ORIGIN"];
-    let mut table = Table::new(&columns);
+    let columns = ["FILE", "STATE", "SIZE", "USED", "STAYS", "DIGEST", "WORKFLOWS", "ORIGIN"];
+    let mut table = Table::new(&columns).with_details(&["DIGEST", "WORKFLOWS", "ORIGIN"]);
     for item in items {
         let size = if item.size > 0 { stdx::bytes(item.size) } else { String::new() };
         let used = item.last_used.map(|at| since(at, now)).unwrap_or_default();
         table.row([
-            plain(item.short_name()).into(),
+            plain(file_name(&item.origin)).into(),
+            Cell::toned(state(item), tone(item.state)),
             size.into(),
             used.into(),
-            Cell::toned(state(item), tone(item.state)),
             item.stays().into(),
+            plain(item.short_name()).into(),
             plain(&item.workflows.join(",")).into(),
             plain(&item.origin).into(),
         ]);
     }
     table
+}
+
+/// Returns the last part of a URL; the whole text if it has none.
+fn file_name(origin: &str) -> &str {
+    origin.rsplit('/').find(|part| !part.is_empty()).unwrap_or(origin)
 }
 
 /// Returns the state in a few words. The reason of a failure is printed below the table.

@@ -1,19 +1,66 @@
-//! `machine`: power, inventory, history and log of a machine.
+//! `machine`: actions on a machine, its power, inventory, history and log.
 
+mod act;
 mod adopt;
 pub mod bmc;
 mod console;
 mod history;
+mod install;
 mod inventory;
 mod log;
 mod power;
 
-use super::Context;
-use crate::error::Error;
+use machine_actions::Action;
 
-/// Control a machine and show its inventory, history and log
+use super::Context;
+use super::appliance::status;
+use crate::error::Error;
+use crate::output::Format;
+
+/// Install and control machines; show their inventory, history and log
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
+    /// List machines with their state, also those that the box does not know yet
+    ///
+    /// Example: `tinbox machine list`
+    #[command(alias = "ls")]
+    List,
+    /// Install an operating system on a machine; erases the chosen disk
+    ///
+    /// The machine may be new: then it also gets its name and address. With --dry-run, prints the
+    /// rendered workflow. Example:
+    /// `tinbox machine install 88:ae:dd:01:02:03 --system debian --name nuc1 --ssh-key id.pub`
+    #[command(verbatim_doc_comment)]
+    Install(Box<install::Install>),
+    /// Add a new machine to the box without an installation; it boots the agent
+    ///
+    /// Example: `tinbox machine enroll 88:ae:dd:01:02:03 --name nuc1`
+    #[command(alias = "add")]
+    Enroll(install::Enroll),
+    /// Continue the failed workflow of a machine at the action that failed
+    ///
+    /// Example: `tinbox machine retry nuc1`
+    Retry(act::Arguments),
+    /// Run the failed workflow of a machine again from its first action; writes its disks again
+    ///
+    /// Example: `tinbox machine start-over nuc1`
+    StartOver(act::Arguments),
+    /// Cancel the running workflow of a machine
+    ///
+    /// Example: `tinbox machine cancel nuc1`
+    Cancel(act::Arguments),
+    /// Pause the workflow of a machine after its running action
+    ///
+    /// Example: `tinbox machine pause nuc1`
+    Pause(act::Arguments),
+    /// Continue the paused workflow of a machine
+    ///
+    /// Example: `tinbox machine resume nuc1`
+    Resume(act::Arguments),
+    /// Remove the failure of a machine from the list of problems
+    ///
+    /// Example: `tinbox machine dismiss nuc1`
+    Dismiss(act::Arguments),
     /// Switch a machine's power through its BMC, or show the power state
     ///
     /// Example: `tinbox machine power on nuc1 --wait`
@@ -47,6 +94,15 @@ pub enum Command {
 
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
+        Command::List => list(context).await,
+        Command::Install(arguments) => install::install(context, *arguments).await,
+        Command::Enroll(arguments) => install::enroll(context, arguments).await,
+        Command::Retry(arguments) => act::run(context, Action::Retry, arguments).await,
+        Command::StartOver(arguments) => act::run(context, Action::StartOver, arguments).await,
+        Command::Cancel(arguments) => act::run(context, Action::Cancel, arguments).await,
+        Command::Pause(arguments) => act::run(context, Action::Pause, arguments).await,
+        Command::Resume(arguments) => act::run(context, Action::Resume, arguments).await,
+        Command::Dismiss(arguments) => act::run(context, Action::Dismiss, arguments).await,
         Command::Power(arguments) => power::run(context, arguments).await,
         Command::Inventory(arguments) => inventory::run(context, arguments).await,
         Command::Adopt(arguments) => adopt::run(context, arguments).await,
@@ -54,4 +110,20 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Log(arguments) => log::run(context, arguments).await,
         Command::Console(arguments) => console::run(context, arguments).await,
     }
+}
+
+async fn list(context: &Context) -> Result<(), Error> {
+    let view = status::view(context).await?;
+    let printer = &context.printer;
+    if let Some(printed) = printer.values(&view.machines) {
+        return printed;
+    }
+    if printer.format == Format::Name {
+        return view.machines.iter().try_for_each(|machine| printer.line(&machine.name));
+    }
+    if view.machines.is_empty() {
+        printer.note("no machines; a machine appears here when it asks for an address");
+        return Ok(());
+    }
+    printer.table(printers::machines::table(&view))
 }

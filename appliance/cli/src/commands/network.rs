@@ -8,8 +8,8 @@ use status::plain;
 
 use super::{Context, name_of};
 use crate::client::Path;
+use crate::client::find;
 use crate::error::Error;
-use crate::find::find;
 use crate::output::{Cell, Table, age, text};
 
 /// Manage the networks that the box serves
@@ -107,7 +107,7 @@ async fn clients(context: &Context) -> Result<(), Error> {
             context.printer.note("no machine requested an address in the last hour");
             Ok(())
         }
-        None => context.printer.table(&clients_table(&list)),
+        None => context.printer.table(clients_table(&list)),
     }
 }
 

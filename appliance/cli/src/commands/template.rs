@@ -6,11 +6,13 @@ use api::tinkerbell::TEMPLATE;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Context, name_of, variables, with_id};
+use super::workflow::variables;
+use super::{Context, name_of, with_id};
 use crate::client::Path;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, content, desired};
 use crate::output::{Cell, Printer, Table, age, text};
+use crate::question::confirm::Confirm;
 
 /// Manage workflow templates
 #[derive(Debug, clap::Subcommand)]
@@ -84,6 +86,8 @@ pub enum Command {
         /// Names or ids of the templates
         #[arg(required = true, value_name = "NAME|ID")]
         templates: Vec<String>,
+        #[command(flatten)]
+        confirm: Confirm,
     },
 }
 
@@ -124,7 +128,12 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         }
         Command::List => context.printer.objects(context.list(TEMPLATE).await?, table),
         Command::Get { template } => context.show(TEMPLATE, &template).await,
-        Command::Delete { templates } => context.delete(TEMPLATE, &templates).await,
+        Command::Delete { templates, confirm } => {
+            let effect = |object: &Value| {
+                format!("{}: no new workflow can use the template", name_of(object))
+            };
+            context.delete(TEMPLATE, &templates, confirm, effect).await
+        }
     }
 }
 
@@ -298,7 +307,7 @@ fn object_name(name: &str) -> String {
 }
 
 fn table(items: &[Value], now: Timestamp) -> Table {
-    let mut table = Table::new(&["NAME", "AGE", "ID"]);
+    let mut table = Table::new(&["NAME", "AGE", "ID"]).with_details(&["ID"]);
     for item in items {
         let id = text(item, "/metadata/uid");
         table.row([Cell::from(name_of(item)), age(item, now).into(), id.into()]);

@@ -225,7 +225,7 @@ fn show(context: &Context, report: &UpdateReport) -> Result<(), Error> {
     if let Some(printed) = context.printer.values(std::slice::from_ref(&value)) {
         return printed;
     }
-    context.printer.table(&table(&report.slots))?;
+    context.printer.table(table(&report.slots))?;
     if let Some(update) = &report.update {
         context.printer.note(&line(update));
     }

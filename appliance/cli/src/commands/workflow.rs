@@ -1,9 +1,10 @@
 //! `workflow`: templates running on machines.
 
 mod create;
-mod follow;
+pub mod follow;
 mod request;
 mod rows;
+pub mod variables;
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use super::{Context, name_of};
 use crate::duration::duration;
 use crate::error::Error;
 use crate::output::{Cell, Table, age, text};
+use crate::question::confirm::Confirm;
 
 /// Run and manage workflows
 #[derive(Debug, clap::Subcommand)]
@@ -75,6 +77,8 @@ pub enum Command {
         /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
+        #[command(flatten)]
+        confirm: Confirm,
     },
     /// Pause a workflow after its running action
     ///
@@ -97,6 +101,8 @@ pub enum Command {
         /// Names or ids of the workflows
         #[arg(required = true, value_name = "NAME|ID")]
         workflows: Vec<String>,
+        #[command(flatten)]
+        confirm: Confirm,
     },
 }
 
@@ -122,15 +128,30 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             let rows = rows::rows(&typed(&object)?, Timestamp::now());
             match context.printer.values(&rows) {
                 Some(printed) => printed,
-                None => context.printer.table(&rows::table(&rows)),
+                None => context.printer.table(rows::table(&rows)),
             }
         }
         Command::Retry { workflow, from } => request::retry(context, &workflow, from).await,
-        Command::Cancel { workflow } => request::cancel(context, &workflow).await,
+        Command::Cancel { workflow, confirm } => request::cancel(context, &workflow, confirm).await,
         Command::Pause { workflow } => request::pause(context, &workflow, true).await,
         Command::Resume { workflow } => request::pause(context, &workflow, false).await,
-        Command::Delete { workflows } => context.delete(WORKFLOW, &workflows).await,
+        Command::Delete { workflows, confirm } => {
+            context.delete(WORKFLOW, &workflows, confirm, effect).await
+        }
     }
+}
+
+/// Describes the deletion of a workflow.
+fn effect(object: &Value) -> String {
+    let (name, workflow) = (name_of(object), typed(object).unwrap_or_default());
+    let state = workflow.status.state;
+    let word = status::words::workflow(state).text;
+    let what = if state.ended() {
+        "it disappears from the list"
+    } else {
+        "it ends, and its running action stops; a disk that was being written does not boot"
+    };
+    format!("{name} ({word}): {what}")
 }
 
 fn typed(object: &Value) -> Result<Workflow, Error> {
@@ -141,7 +162,8 @@ fn typed(object: &Value) -> Result<Workflow, Error> {
 }
 
 fn table(items: &[Value], now: Timestamp) -> Table {
-    let mut table = Table::new(&["NAME", "STATE", "TEMPLATE", "HARDWARE", "ACTION", "AGE", "ID"]);
+    let mut table = Table::new(&["NAME", "STATE", "TEMPLATE", "HARDWARE", "ACTION", "AGE", "ID"])
+        .with_details(&["ID"]);
     for item in items {
         let workflow = typed(item).unwrap_or_default();
         let (state, tone) = status::words::progress(&workflow.status);

@@ -28,7 +28,7 @@ async fn what_cannot_be_meant_is_said_before_the_box_is_asked() {
     let err = error_of(&["backup", "restore", "letter", "--passphrase-file", "words"]).await;
     assert!(err.contains("give --yes"), "{err}");
     let err = error_of(&["hardware", "list", "-o", "xml"]).await;
-    assert!(err.starts_with("error: expected table, json, yaml or name, found xml"), "{err}");
+    assert!(err.starts_with("error: expected table, wide, json, yaml or name, found xml"), "{err}");
     let both = ["backup", "create", "-o", "new.boxbak", "--plain", "--recipient", "age1"];
     assert!(error_of(&both).await.contains("cannot be used with"));
 }
@@ -39,7 +39,7 @@ async fn half_a_backup_is_none() {
     place.file("words", "correct horse\n");
     let line = ["backup", "create", "-o", "new.boxbak", "--passphrase-file", "words"];
     let ended = place.run(&line).await;
-    assert_eq!(ended.code, 1, "{ended:?}");
+    assert_eq!(ended.code, 3, "{ended:?}");
     assert!(ended.err.starts_with("error: cannot create a backup: "), "{ended:?}");
     assert!(!ended.err.contains("correct horse"));
     let folder = place.kubeconfig.parent().unwrap();

@@ -30,9 +30,9 @@ async fn a_kubeconfig_does_what_its_role_says_until_its_account_goes() {
         ("capt", &["template", "list"], false),
         ("capt", &["capi", "kubeconfig", "--role", "admin"], false),
         ("viewer", &["template", "list"], true),
-        ("viewer", &["hardware", "delete", "nuc1"], false),
+        ("viewer", &["hardware", "delete", "nuc1", "--yes"], false),
         ("operator", &["capi", "kubeconfig", "--role", "operator"], false),
-        ("operator", &["hardware", "delete", "nuc1"], true),
+        ("operator", &["hardware", "delete", "nuc1", "--yes"], true),
         ("admin", &["capi", "kubeconfig", "--role", "admin", "--account", "other"], true),
     ] {
         let ended = with(&place, &format!("{role}.yaml"), line).await;
@@ -44,7 +44,7 @@ async fn a_kubeconfig_does_what_its_role_says_until_its_account_goes() {
     let gone = DeleteOptions::default();
     place.engine.delete("/serviceaccounts", "default", "tinbox-capt", gone).await.unwrap();
     let ended = with(&place, "capt.yaml", &["hardware", "list"]).await;
-    assert_eq!(ended.code, 2, "{ended:?}");
+    assert_eq!(ended.code, 6, "{ended:?}");
     assert!(ended.err.contains("Unauthorized"), "{ended:?}");
 }
 

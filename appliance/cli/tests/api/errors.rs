@@ -13,9 +13,9 @@ async fn what_the_box_refuses_is_explained() {
     let place = Place::start().await;
     place.file("hardware.yaml", &NUC1.replace("52:54:00:77:00:01", "52:54:00:77:00:AB"));
     let ended = place.run(&["hardware", "push", "-f", "hardware.yaml"]).await;
-    assert_eq!(ended.code, 1);
-    let error = "error: cannot create hardware: Hardware.tinkerbell.org \"nuc1\" is invalid: \
-                 spec.interfaces[0].dhcp.mac";
+    assert_eq!(ended.code, 8, "two of three objects were written");
+    let error = "error: 2 of 3 objects were written, then: cannot create hardware: \
+                 Hardware.tinkerbell.org \"nuc1\" is invalid: spec.interfaces[0].dhcp.mac";
     assert!(ended.err.starts_with(error), "{ended:?}");
     assert!(
         ended.err.ends_with("hint: correct the fields named above and run the command again\n")
@@ -25,17 +25,17 @@ async fn what_the_box_refuses_is_explained() {
     place.file("t.yaml", "name: a\ntasks: []\n");
     place.run(&["template", "create", "-f", "t.yaml"]).await.good();
     let (code, err) = failure(&place, &["template", "create", "-f", "t.yaml"]).await;
-    assert_eq!(code, 1);
+    assert_eq!(code, 4);
     assert!(err.contains("\"a\" already exists\nhint: choose another name"), "{err}");
 
     let (code, err) = failure(&place, &["hardware", "get", "nuc9"]).await;
-    assert_eq!(code, 1);
+    assert_eq!(code, 3);
     let want = "error: found no hardware \"nuc9\" in namespace default\n\
                 hint: `tinbox hardware list` shows all names\n";
     assert_eq!(err, want);
 
     let (code, err) = failure(&place, &["hardware", "get", "../../../version"]).await;
-    assert_eq!(code, 1, "{err}");
+    assert_eq!(code, 3, "{err}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,7 +47,7 @@ async fn a_box_that_cannot_be_reached_is_told_apart() {
     let (from, to) = ("token: ", "token: 0");
     let path = with("token", text.replace(from, to));
     let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
-    assert_eq!(code, 2);
+    assert_eq!(code, 6);
     assert!(err.contains("rejected the kubeconfig's token"), "{err}");
 
     let other = Place::start().await;
@@ -56,12 +56,12 @@ async fn a_box_that_cannot_be_reached_is_told_apart() {
     let elsewhere = std::fs::read_to_string(&other.kubeconfig).unwrap();
     let path = with("ca", text.replace(&server(&text), &server(&elsewhere)));
     let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
-    assert_eq!(code, 2);
+    assert_eq!(code, 5);
     assert!(err.contains("hint: another box answers at this address"), "{err}");
 
     let path = with("name", text.replace("https://127.0.0.1", "https://localhost"));
     let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
-    assert_eq!(code, 2);
+    assert_eq!(code, 5);
     assert!(err.contains("certificate is for another name or address"), "{err}");
 
     let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", "/nowhere"]).await;
@@ -70,7 +70,7 @@ async fn a_box_that_cannot_be_reached_is_told_apart() {
     let kubeconfig = other.stop().await;
     let path = kubeconfig.kubeconfig.display().to_string();
     let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
-    assert_eq!(code, 2);
+    assert_eq!(code, 5);
     assert!(err.contains("connection refused\nhint: start tinboxd there"), "{err}");
 }
 
@@ -101,6 +101,18 @@ async fn usage_is_shown_with_examples() {
         vec!["workflow", "pause"],
         vec!["workflow", "resume"],
         vec!["workflow", "delete"],
+        vec!["status"],
+        vec!["machine", "list"],
+        vec!["machine", "install"],
+        vec!["machine", "enroll"],
+        vec!["machine", "retry"],
+        vec!["machine", "start-over"],
+        vec!["machine", "cancel"],
+        vec!["machine", "pause"],
+        vec!["machine", "resume"],
+        vec!["machine", "dismiss"],
+        vec!["completion"],
+        vec!["man"],
         vec!["machine", "power"],
         vec!["machine", "history"],
         vec!["network", "clients"],

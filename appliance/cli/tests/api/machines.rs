@@ -88,7 +88,7 @@ async fn a_question_ends_with_the_first_error_of_the_bmc() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bmc_that_fails_is_told() {
     let place = rack().await;
-    let child = place.spawn(&["machine", "power", "off", "bmc-nuc1", "--wait"]);
+    let child = place.spawn(&["machine", "power", "off", "bmc-nuc1", "--yes", "--wait"]);
     play(&place, "Failed", "task 0: 10.77.0.21:623 does not answer").await;
     let Outcome { code, out, err } = end(child).await;
     assert_eq!((code, out.as_str()), (1, ""));
@@ -190,7 +190,7 @@ async fn a_new_card_is_adopted_where_it_is_nobodys() {
     assert!(err.contains("it has no interface with 52:54:00:77:00:01"), "{err}");
     assert!(err.contains("hint: `tinbox hardware list`"), "{err}");
     let Outcome { code, err, .. } = place.run(&["machine", "adopt", "nuc9", second]).await;
-    assert_eq!(code, 1);
+    assert_eq!(code, 3);
     assert!(err.contains("nuc9"), "{err}");
     let after = place.engine.get(&hardware(), "default", "nuc1").await.unwrap();
     assert_eq!(after, nuc1, "what is refused changes nothing");

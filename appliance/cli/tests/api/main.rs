@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 
+mod actions;
 mod backups;
 mod capi;
 mod errors;
@@ -10,5 +11,6 @@ mod machines;
 mod place;
 mod seeds;
 mod settings;
+mod shells;
 mod templates;
 mod workflows;

@@ -13,6 +13,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use resources::{Engine, Patch, WriteOptions, builtin, roles};
 use serde_json::{Value, json};
+use status::view::StatusView;
 pub use stdx::testing::PATIENCE;
 use store::{Options, Store};
 use tempfile::TempDir;
@@ -35,13 +36,18 @@ pub type LeaveRequests = Arc<Mutex<Vec<Value>>>;
 pub struct Extension {
     pub progress: Progress,
     pub left: LeaveRequests,
+    pub view: SharedView,
 }
+
+/// Status view that the box shows.
+pub type SharedView = Arc<Mutex<StatusView>>;
 
 pub struct Place {
     pub engine: Engine,
     pub kubeconfig: PathBuf,
     pub progress: Progress,
     pub left: LeaveRequests,
+    pub view: SharedView,
     folder: TempDir,
     port: Port,
     running: Running,
@@ -98,17 +104,17 @@ impl Place {
         let port = Port::free();
         let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
         let kubeconfig = folder.path().join("admin.kubeconfig");
-        let Extension { progress, left } = extension;
-        Place { engine, kubeconfig, progress, left, folder, port, running }
+        let Extension { progress, left, view } = extension;
+        Place { engine, kubeconfig, progress, left, view, folder, port, running }
     }
 
     /// Stops the box and keeps its state.
     pub async fn stop(self) -> Stopped {
-        let Place { engine, kubeconfig, progress, left, folder, port, running } = self;
+        let Place { engine, kubeconfig, progress, left, view, folder, port, running } = self;
         running.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap().unwrap();
         drop(engine);
-        Stopped { kubeconfig, extension: Extension { progress, left }, folder, port }
+        Stopped { kubeconfig, extension: Extension { progress, left, view }, folder, port }
     }
 
     /// Creates a file in the folder of the test.
@@ -162,13 +168,13 @@ impl Stopped {
     pub async fn start(self) -> Place {
         let Stopped { kubeconfig, extension, folder, port } = self;
         let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
-        let Extension { progress, left } = extension;
-        Place { engine, kubeconfig, progress, left, folder, port, running }
+        let Extension { progress, left, view } = extension;
+        Place { engine, kubeconfig, progress, left, view, folder, port, running }
     }
 }
 
 async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Running) {
-    let Extension { progress, left } = extension;
+    let Extension { progress, left, view } = extension;
     let address = port.address();
     let listener = bound(address).listen(BACKLOG).unwrap();
     let pki = Pki::ensure(state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
@@ -185,7 +191,11 @@ async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Runn
     let router = apiserver::router(
         engine.clone(),
         AuthConfig::open(state, &format!("https://{address}")).unwrap(),
-        Router::new().route(path, get(answer)).merge(crate::settings::router()).merge(reset(left)),
+        Router::new()
+            .route(path, get(answer))
+            .route("/apis/tinbox.dev/v1alpha1/status", get(async move || Json(copy(&view))))
+            .merge(crate::settings::router())
+            .merge(reset(left)),
     );
     let (stop, stopped) = oneshot::channel();
     let tls = pki.server_config().unwrap();
@@ -193,6 +203,10 @@ async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Runn
         let _ = stopped.await;
     }));
     (engine, Running { stop, task })
+}
+
+fn copy(view: &SharedView) -> StatusView {
+    view.lock().unwrap().clone()
 }
 
 /// Returns a fake reset API of a box with 12 machines, which records the requests.

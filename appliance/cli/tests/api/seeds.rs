@@ -120,6 +120,9 @@ async fn a_push_can_be_repeated() {
     assert_eq!(place.run(&push).await.good(), want);
     let shown = place.run(&["hardware", "get", "10.77.0.12", "-o", "json"]).await.good();
     assert!(shown.contains("\"generation\": 2"), "{shown}");
-    assert_eq!(place.run(&["hardware", "delete", "nuc1"]).await.good(), "hardware/nuc1 deleted\n");
+    assert_eq!(
+        place.run(&["hardware", "delete", "nuc1", "--yes"]).await.good(),
+        "hardware/nuc1 deleted\n"
+    );
     assert_eq!(place.run(&["hardware", "list", "-o", "name"]).await.good(), "");
 }

@@ -25,7 +25,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: &Pki,
-        (backups, status_builder): (&Arc<Backups>, Option<&Arc<StatusBuilder>>),
+        (backups, status_builder, of_its_own): (&Arc<Backups>, &Arc<StatusBuilder>, bool),
     ) -> anyhow::Result<SocketAddr> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot create the administrator's kubeconfig")?;
@@ -34,7 +34,7 @@ impl Wiring {
             tracing::info!(%file, "created the administrator's kubeconfig");
         }
         // The configuration reads the existing tokens, which include the administrator's.
-        let auth = self.auth_config(state, status_builder)?;
+        let auth = self.auth_config(state, of_its_own.then_some(status_builder))?;
         let url = self.config.api_url();
         let tokens = AdminTokens::new(state.to_owned(), pki, &url, auth.tokens());
         let tokens = admin_tokens::Tokens::new(tokens, state.to_owned());
@@ -48,7 +48,7 @@ impl Wiring {
         let router = apiserver::router(
             self.engine.clone(),
             auth,
-            self.routes(backups, tokens, status_builder),
+            self.routes(backups, tokens, (status_builder, of_its_own)),
         );
         let router = opened::refused(router, self.safe.lost.as_deref());
         let router = reset::warned(router, self.safe.mode.as_deref());
@@ -88,7 +88,7 @@ impl Wiring {
         &self,
         backups: &Arc<Backups>,
         tokens: Arc<admin_tokens::Tokens>,
-        status_builder: Option<&Arc<StatusBuilder>>,
+        (status_builder, of_its_own): (&Arc<StatusBuilder>, bool),
     ) -> Router {
         handlers::router(
             Arc::clone(&self.agents),
@@ -96,7 +96,7 @@ impl Wiring {
             Arc::clone(&self.observers),
             self.images.clone(),
             self.updates.clone(),
-            self.identify_state.clone(),
+            (self.identify_state.clone(), Arc::clone(status_builder)),
         )
         .merge(discovery::router(Discovery::new(
             self.index.clone(),
@@ -108,7 +108,7 @@ impl Wiring {
         .merge(backups::router(Arc::clone(backups)))
         .merge(admin_tokens::router(tokens))
         .merge(reset::router(
-            status_builder.map(|status_builder| Arc::clone(status_builder) as _),
+            of_its_own.then(|| Arc::clone(status_builder) as _),
             self.audit.clone(),
         ))
     }

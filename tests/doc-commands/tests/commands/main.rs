@@ -36,5 +36,6 @@ walks! {
     testing: on_linux::testing => "docs/explanation/testing.md",
     templates: on_linux::templates => "docs/how-to/templates.md",
     users_and_roles: on_linux::users_and_roles => "docs/how-to/users-and-roles.md",
+    work_by_command: on_linux::work_by_command => "docs/how-to/command-line.md",
     command_line: on_linux::command_line => "docs/reference/cli.md",
 }

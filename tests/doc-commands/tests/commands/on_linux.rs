@@ -115,6 +115,25 @@ pub fn retry_cancel_pause(page: &str) {
     it.succeed();
 }
 
+pub fn work_by_command(page: &str) {
+    let it = LinuxBox::start("cli", RESERVED);
+    let agent = workflow(&it, Manner::Fail);
+    it.wait_workflow(WORKFLOW, "FAILED");
+    let shown = it.tinbox(&["status"]);
+    assert!(shown.contains("$ tinbox machine retry nuc1"), "{shown}");
+    let mut walk = Walk::through(page, it.terminal());
+    agent.set(Manner::Hold);
+    walk.until("tinbox machine pause");
+    it.wait_workflow(WORKFLOW, "RUNNING");
+    walk.until("tinbox machine start-over");
+    it.wait_workflow(WORKFLOW, "FAILED");
+    walk.until("tinbox completion");
+    it.wait_workflow(WORKFLOW, "RUNNING");
+    walk.end();
+    drop(agent);
+    it.succeed();
+}
+
 /// Creates `nuc1`, the template `debian` and the workflow of the pages; starts an agent with this
 /// manner.
 fn workflow(it: &LinuxBox, manner: Manner) -> doc_commands::Agent {

@@ -12,9 +12,9 @@ use status::plain;
 use stdx::Secret;
 
 use super::pinned::{ask, request};
-use super::question::{question, read_line};
 use crate::error::Error;
 use crate::output::Printer;
+use crate::question::{question, read_line};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

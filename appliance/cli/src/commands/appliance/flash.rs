@@ -11,9 +11,9 @@ use box_flash::{FlashProgress, Flashed, Image, Keys, Target, configure, flash, r
 use rustix::fs::OFlags;
 use status::progress::Progress;
 
-use super::question::question;
 use crate::error::Error;
 use crate::output::{Bar, Printer};
+use crate::question::question;
 
 /// Interval between progress updates.
 const POLL: Duration = Duration::from_millis(200);
@@ -91,7 +91,8 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
         return Err(cannot("the medium was replaced".to_owned(), again));
     }
     let configured = if config.is_some() { ", with the configuration" } else { "" };
-    let Flashed { bytes, discarded } = write(printer.bar(), image, (disk, target.size), config).await?;
+    let Flashed { bytes, discarded } =
+        write(printer.bar(), image, (disk, target.size), config).await?;
     let name = to.display();
     let written = stdx::bytes(bytes);
     printer.line(&format!("{name} is a box{configured}: {written} written and verified"))?;

@@ -1,15 +1,13 @@
 //! `box restart`, `box poweroff` and `box reset`.
 
-use std::io::{self, IsTerminal as _};
-
 use serde_json::json;
 use status::plain;
 use status::reset::{BoxAction, BoxActionRequest, ErasureSummary};
 
-use super::question::question;
 use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;
+use crate::question::confirm::{Confirm, Reply};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
@@ -39,7 +37,7 @@ pub struct Reset {
     #[arg(long, value_enum)]
     level: Level,
     #[command(flatten)]
-    sure: Confirm,
+    confirm: Confirm,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -50,23 +48,17 @@ enum Level {
     Factory,
 }
 
-#[derive(Debug, clap::Args)]
-pub struct Confirm {
-    /// Skip the confirmation prompt, for scripts
-    #[arg(long)]
-    yes: bool,
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// The request fails or is not confirmed; the box keeps running.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
-    let (leaving, ask) = match command {
-        Command::Restart => (BoxAction::Restart, false),
-        Command::Poweroff(sure) => (BoxAction::PowerOff, !sure.yes),
-        Command::Reset(Reset { level: Level::Safe, sure }) => (BoxAction::Safe, !sure.yes),
-        Command::Reset(Reset { level: Level::Factory, sure }) => (BoxAction::Factory, !sure.yes),
+    let agreed = Confirm { yes: true, dry_run: false };
+    let (leaving, confirm) = match command {
+        Command::Restart => (BoxAction::Restart, agreed),
+        Command::Poweroff(confirm) => (BoxAction::PowerOff, confirm),
+        Command::Reset(Reset { level: Level::Safe, confirm }) => (BoxAction::Safe, confirm),
+        Command::Reset(Reset { level: Level::Factory, confirm }) => (BoxAction::Factory, confirm),
     };
     let answer = context.client.get_if_any(&Path::reset()).await?;
     let answer = answer.ok_or_else(|| on_a_host(leaving))?;
@@ -77,9 +69,9 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let printer = &context.printer;
     let name = plain(&erased.name);
     let effect = plain(&leaving.effect(&erased));
-    printer.note(&format!("{} of {name}: {effect}", leaving.label().to_lowercase()));
-    if ask {
-        prove(&name)?;
+    let effect = format!("{} of {name}: {effect}", leaving.label().to_lowercase());
+    if !confirm.agreed(printer, &effect, Reply::Name(&name))? {
+        return Ok(());
     }
     let wish = BoxActionRequest { level: leaving, name: erased.name.to_string() };
     context.client.post(&Path::reset(), "", &json!(wish)).await?;
@@ -98,19 +90,6 @@ fn on_a_host(leaving: BoxAction) -> Error {
     let verb = if leaving == BoxAction::PowerOff { "switch off" } else { "restart" };
     let (what, why) = (format!("{verb} the box"), "it is a program on a host system".to_owned());
     Error::Unable { what, why, hint: "restart or stop tinboxd there" }
-}
-
-/// Requires a person to type the box's name.
-fn prove(name: &str) -> Result<(), Error> {
-    if !io::stdin().is_terminal() {
-        return Err(Error::Usage("no terminal for a prompt: give --yes".to_owned()));
-    }
-    let reply = question(&format!("type {name} to continue: "), true)?;
-    let reply = reply.expose().trim();
-    if reply == name {
-        return Ok(());
-    }
-    Err(Error::Usage(format!("{reply:?} is not {name}: nothing was done")))
 }
 
 fn what_happens(leaving: BoxAction) -> &'static str {

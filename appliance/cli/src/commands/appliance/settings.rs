@@ -166,7 +166,7 @@ async fn history(context: &Context) -> Result<(), Error> {
     if let Some(printed) = context.printer.values(&all) {
         return printed;
     }
-    context.printer.table(&table(&all, Timestamp::now()))
+    context.printer.table(table(&all, Timestamp::now()))
 }
 
 fn table(all: &[Revision], now: Timestamp) -> Table {

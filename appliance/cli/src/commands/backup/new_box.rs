@@ -10,10 +10,10 @@ use stdx::Secret;
 
 use super::super::appliance::claim::{bare, trusted};
 use super::super::appliance::pinned::{ask_for, request};
-use super::super::appliance::question::question;
 use super::{Restore, opening};
 use crate::error::Error;
 use crate::output::Printer;
+use crate::question::question;
 
 /// Maximum size in bytes of a backup for a new box; the backup is held in memory.
 const FILE_BYTES_MAX: u64 = 512 << 20;

@@ -30,7 +30,7 @@ pub async fn list(context: &Context) -> Result<(), Error> {
     if kept.is_empty() {
         context.printer.note("the box has no backup yet: `tinbox backup keep` creates one");
     }
-    context.printer.table(&table(&kept, Timestamp::now()))
+    context.printer.table(table(&kept, Timestamp::now()))
 }
 
 /// Starts the operation `what`, `verify` or `restore`, for the stored backup with this name.

@@ -151,8 +151,8 @@ pub async fn unpair(context: &Context, arguments: UnpairArguments) -> Result<(),
     let admin = admin.read()?;
     let cluster = context.find(MANAGEMENT_CLUSTER, &name).await?;
     let text = |pointer: &str| cluster.pointer(pointer).and_then(Value::as_str);
-    let secret = text("/spec/kubeconfigSecretRef/name").unwrap_or_default();
-    let stored = context.client.get_if_any(&context.path(SECRET, secret)).await?;
+    let secret = text("/spec/kubeconfigSecretRef/name").unwrap_or_default().to_owned();
+    let stored = context.client.get_if_any(&context.path(SECRET, &secret)).await?;
     let identity =
         stored.as_ref().and_then(|stored| pairing::identity_of(stored, text("/spec/namespace")));
     if let (Some(admin), Some(identity)) = (&admin, &identity) {
@@ -163,10 +163,10 @@ pub async fn unpair(context: &Context, arguments: UnpairArguments) -> Result<(),
     if let Some(admin) = &admin {
         pairing::remove_lease(admin, &lease).await.map_err(|error| refused(&error))?;
     }
-    context.delete(MANAGEMENT_CLUSTER, std::slice::from_ref(&name)).await?;
+    context.remove(MANAGEMENT_CLUSTER, vec![cluster]).await?;
     // A Secret of another name may have other users.
-    if stored.is_some() && secret == pairing::secret_name(&name) {
-        context.delete(SECRET, &[secret.to_owned()]).await?;
+    if let Some(stored) = stored.filter(|_| secret == pairing::secret_name(&name)) {
+        context.remove(SECRET, vec![stored]).await?;
     }
     match (admin, identity) {
         (None, Some(identity)) => {

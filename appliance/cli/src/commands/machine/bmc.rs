@@ -45,7 +45,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         );
         return Ok(());
     }
-    printer.table(&table(&found))
+    printer.table(table(&found))
 }
 
 fn table(found: &[Proposal]) -> Table {

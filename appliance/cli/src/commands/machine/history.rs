@@ -188,7 +188,7 @@ impl<'a> HistoryPrinter<'a> {
                 continue;
             }
             match printer.format {
-                Format::Table => printer.line(&shown(self.context, line))?,
+                Format::Table | Format::Wide => printer.line(&shown(self.context, line))?,
                 _ => printer.line(&serde_json::to_string(line).unwrap_or_default())?,
             }
             match line.end() {
@@ -197,7 +197,7 @@ impl<'a> HistoryPrinter<'a> {
                 None => {}
             }
         }
-        if home && printer.format == Format::Table {
+        if home && printer.format.is_table() {
             table_of_times(self.context, &lines)?;
         }
         Ok(home)
@@ -234,5 +234,5 @@ fn table_of_times(context: &Context, lines: &[Line]) -> Result<(), Error> {
         table.row(cells.map(Cell::from));
     }
     context.printer.line("")?;
-    context.printer.table(&table)
+    context.printer.table(table)
 }

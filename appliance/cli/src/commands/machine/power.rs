@@ -8,11 +8,14 @@ use clap::ValueEnum as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use super::super::appliance::status as box_status;
 use super::super::{Context, name_of};
+use super::act;
 use crate::client::{Path, WatchEvent};
 use crate::duration::duration;
 use crate::error::Error;
 use crate::output::Format;
+use crate::question::confirm::{Confirm, Reply};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -27,6 +30,9 @@ pub struct Arguments {
     /// Hardware or BMC Machine, instead of the argument NAME
     #[arg(long, value_name = "NAME", conflicts_with = "machine")]
     hardware: Option<String>,
+
+    #[command(flatten)]
+    confirm: Confirm,
 
     /// Wait until the BMC confirms the action ("status" always waits)
     #[arg(short, long)]
@@ -77,6 +83,9 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let text = arguments.machine.or(arguments.hardware).unwrap_or_default();
     let target = target(context, &text).await?;
     let action = arguments.action;
+    if !confirmed(context, action, &target.name, arguments.confirm).await? {
+        return Ok(());
+    }
     let job = json!({
         "apiVersion": JOB.api_version(),
         "kind": JOB.kind,
@@ -99,7 +108,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
     let ended = outcome?;
     match context.printer.format {
-        Format::Table => {
+        Format::Table | Format::Wide => {
             let task: Task =
                 found_task?.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
             let done = task.status.condition("Completed").map(|it| it.message.clone());
@@ -107,6 +116,36 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
             context.printer.line(&format!("{}: {}", target.name, status::plain(&done)))
         }
         _ => context.printer.object(&ended),
+    }
+}
+
+/// Asks for the confirmation of an action that stops the machine, as the page does. Returns false
+/// for a dry run.
+async fn confirmed(
+    context: &Context,
+    action: Action,
+    name: &str,
+    confirm: Confirm,
+) -> Result<bool, Error> {
+    let tabled = match action {
+        Action::Status => return Ok(true),
+        Action::On => machine_actions::Action::PowerOn,
+        Action::Off => machine_actions::Action::PowerOff,
+        Action::Cycle | Action::Reset => machine_actions::Action::PowerCycle,
+        Action::Soft => machine_actions::Action::ShutDown,
+    };
+    if action == Action::On && !confirm.dry_run {
+        return Ok(true);
+    }
+    let view = if confirm.yes { None } else { box_status::view(context).await.ok() };
+    let machine = view.as_ref().and_then(|view| box_status::machine_named(view, name));
+    match machine {
+        Some(machine) => act::confirmed(context, tabled, machine, confirm),
+        None => {
+            let description = tabled.description();
+            let effect = format!("{name}: {} {}", description.effect, description.loss);
+            confirm.agreed(&context.printer, effect.trim_end(), Reply::Yes)
+        }
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::Duration;
 use api::tinkerbell::{TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 
-use super::super::{Context, name_of, variables, with_id};
-use super::follow;
+use super::super::{Context, name_of, with_id};
+use super::{follow, variables};
 use crate::client::Path;
 use crate::duration::duration;
 use crate::error::Error;
-use crate::output::Format;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -64,7 +63,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let made = context.client.create(&path, &planned.workflow).await?;
     let name = name_of(&made);
     // With --wait and an object asked for, the one object printed is that of the end.
-    if !arguments.wait || context.printer.format == Format::Table {
+    if !arguments.wait || context.printer.format.is_table() {
         context.printer.done(&made, &with_id(&made, "created"))?;
     }
     if let Some(note) = planned.note {

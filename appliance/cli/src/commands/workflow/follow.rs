@@ -39,7 +39,7 @@ pub async fn until_end(
         context,
         name,
         rows,
-        feed: Feed::default(),
+        feed: Feed::new(context.printer.format == Format::Wide),
         bar: context.printer.bar(),
         state: None,
         doing: String::new(),
@@ -121,7 +121,7 @@ impl View<'_> {
         if state == State::Success {
             let line = format!("{what} succeeded after {}", took(&workflow));
             match (self.rows, self.context.printer.format) {
-                (false, Format::Table) => self.context.printer.line(&line)?,
+                (false, Format::Table | Format::Wide) => self.context.printer.line(&line)?,
                 (false, _) => self.context.printer.object(object)?,
                 (true, _) => self.context.printer.note(&line),
             }
@@ -140,7 +140,7 @@ impl View<'_> {
         let now = Timestamp::now();
         let printer = &self.context.printer;
         let lines = match printer.format {
-            Format::Table | Format::Name => self.feed.lines(workflow, now),
+            Format::Table | Format::Wide | Format::Name => self.feed.lines(workflow, now),
             Format::Json | Format::Yaml => {
                 let news = self.feed.news(workflow, now);
                 news.iter().filter_map(|row| serde_json::to_string(row).ok()).collect()

@@ -1,12 +1,14 @@
 //! `workflow retry`, `cancel`, `pause` and `resume`.
 
 use api::tinkerbell::{CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, RetryFrom, State, WORKFLOW};
+use machine_actions::Action;
 use serde_json::{Value, json};
 use status::words;
 
 use super::super::{Context, name_of};
 use super::typed;
 use crate::error::Error;
+use crate::question::confirm::{Confirm, Reply};
 
 /// Parses the value of `--from`: `failed` or `start`.
 pub fn from(text: &str) -> Result<RetryFrom, String> {
@@ -36,12 +38,17 @@ pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Re
 ///
 /// # Errors
 /// The workflow has ended, or the box refuses.
-pub async fn cancel(context: &Context, text: &str) -> Result<(), Error> {
+pub async fn cancel(context: &Context, text: &str, confirm: Confirm) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if state.ended() || state == State::Post {
         let hint = "`tinbox workflow delete` removes the workflow from the list";
         return Err(unable("cancel", &object, state, hint));
+    }
+    let description = Action::Cancel.description();
+    let effect = format!("{}: {} {}", name_of(&object), description.effect, description.loss);
+    if !confirm.agreed(&context.printer, &effect, Reply::Yes)? {
+        return Ok(());
     }
     let patch = json!({ "metadata": { "annotations": { CANCEL_REQUEST: id() } } });
     ask(context, &object, &patch, "cancel requested").await
@@ -75,7 +82,11 @@ async fn ask(context: &Context, object: &Value, patch: &Value, done: &str) -> Re
     context.printer.done(&object, done)
 }
 
-fn unable(verb: &str, object: &Value, state: State, hint: &'static str) -> Error {
+fn unable(verb: &str, object: &Value, state: State, hint: &str) -> Error {
     let why = format!("it is in state {}: {}", state.as_str(), words::workflow(state).text);
-    Error::Unable { what: format!("{verb} workflow {}", name_of(object)), why, hint }
+    Error::State {
+        what: format!("{verb} workflow {}", name_of(object)),
+        why,
+        hint: hint.to_owned(),
+    }
 }

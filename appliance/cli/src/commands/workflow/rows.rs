@@ -8,8 +8,10 @@ use status::words;
 
 use crate::output::{Cell, Table};
 
+/// Column with the agent, which only the wide table has.
+const WORKER: &str = "WORKER ID";
 /// Columns, as in `tink workflow events`.
-const HEADINGS: [&str; 6] = ["WORKER ID", "TASK", "ACTION", "EXECUTION TIME", "MESSAGE", "STATUS"];
+const HEADINGS: [&str; 6] = [WORKER, "TASK", "ACTION", "EXECUTION TIME", "MESSAGE", "STATUS"];
 /// Column width in characters for messages that are not known yet.
 const MESSAGE_WIDTH: usize = 24;
 
@@ -71,7 +73,7 @@ impl Row {
 }
 
 pub fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&HEADINGS);
+    let mut table = Table::new(&HEADINGS).with_details(&[WORKER]);
     for row in rows {
         table.row(row.cells());
     }
@@ -79,20 +81,27 @@ pub fn table(rows: &[Row]) -> Table {
 }
 
 /// Formats rows one after the other, in columns wide enough for all later rows of the workflow.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Feed {
+    /// Number of leading columns that are left out.
+    hidden: usize,
     widths: Vec<usize>,
     shown: Vec<Row>,
 }
 
 impl Feed {
+    /// Creates the formatter; with the column of the agent if `is_wide`.
+    pub fn new(is_wide: bool) -> Self {
+        Self { hidden: usize::from(!is_wide), widths: Vec::new(), shown: Vec::new() }
+    }
+
     /// Returns the lines for the new rows of `workflow`; headings come before the first row.
     pub fn lines(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<String> {
         self.news(workflow, now)
             .into_iter()
             .flat_map(|row| {
                 let heading = self.widths.is_empty().then(|| self.head(workflow));
-                heading.into_iter().chain([crate::output::line(&row.cells(), &self.widths, false)])
+                heading.into_iter().chain([self.line(&row.cells())])
             })
             .collect()
     }
@@ -125,7 +134,11 @@ impl Feed {
             }
         }
         self.widths = all.widths();
-        crate::output::line(&HEADINGS.map(Cell::from), &self.widths, false)
+        self.line(&HEADINGS.map(Cell::from))
+    }
+
+    fn line(&self, cells: &[Cell]) -> String {
+        crate::output::line(&cells[self.hidden..], &self.widths[self.hidden..], false)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::tinkerbell::{HARDWARE, Hardware};
 use serde_json::Value;
 
-use super::{Context, name_of};
+use super::super::{Context, name_of};
 use crate::error::Error;
 
 /// Default variable for the machine of a template.

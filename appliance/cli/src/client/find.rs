@@ -7,7 +7,7 @@ use api::tinkerbell::{HARDWARE, Hardware};
 use serde_json::Value;
 use stdx::MacAddr;
 
-use crate::client::{Client, Path};
+use super::{Client, Path};
 use crate::error::Error;
 
 /// JSON pointer to the annotation with the id from an older hardware file.

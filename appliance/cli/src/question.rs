@@ -1,5 +1,7 @@
 //! Prompts at a terminal.
 
+pub mod confirm;
+
 use std::io::{self, BufRead as _, Read, Write as _};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -78,7 +80,7 @@ fn typed(keys: &mut impl Read) -> Result<Secret, Error> {
 }
 
 /// Reads a line of standard input.
-pub(super) fn read_line() -> Result<Secret, Error> {
+pub fn read_line() -> Result<Secret, Error> {
     let mut line = String::new();
     let count = io::stdin().lock().read_line(&mut line);
     match count.map_err(|source| Error::Read { file: standard_input(), source })? {
