@@ -231,6 +231,15 @@ impl MachineActions {
         Ok(same.next().map_or(Target::New { mac }, Target::Known))
     }
 
+    /// Returns the address at which machines reach the box; `None` if it serves no network.
+    ///
+    /// # Errors
+    /// Networks cannot be read.
+    pub async fn box_address(&self) -> Result<Option<String>, ActionError> {
+        let networks = self.networks().await?;
+        Ok(address::serving(&networks).map(|network| network.address.to_string()))
+    }
+
     /// Returns the networks on which the box serves machines.
     async fn networks(&self) -> Result<Vec<NetworkPlan>, ActionError> {
         let mut plans = Vec::new();

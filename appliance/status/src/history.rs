@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::boot_event::reason;
 use crate::plain;
 
-pub use booting::booting;
+pub use booting::{booting, power_ons};
 pub use silence::{Silence, silence};
 pub use times::{Span, times};
 

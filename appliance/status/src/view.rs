@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::dhcp_client::DhcpClient;
-use crate::image::Images;
+use crate::image::{Image, ImageState, Images};
 use crate::log::LogLine;
 
 pub use crate::text::Text;
@@ -36,6 +36,9 @@ pub use problem::{Problem, problems};
 pub use system::{BootStep, Clock, Slot, System, TimeState, Update, UpdateState};
 pub use trouble::Trouble;
 pub use work::Work;
+
+/// Code of the trouble of a machine whose image cannot be fetched.
+const IMAGE_FAILED: &str = "ImageFailed";
 
 /// State of the box and its machines at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -124,6 +127,27 @@ pub struct Fault {
 }
 
 impl StatusView {
+    /// Makes each failed image the trouble of the machines that wait for it.
+    pub fn explain_images(&mut self) {
+        let failed = |image: &&Image| image.state == ImageState::Failed;
+        for image in self.images.items.iter().filter(failed) {
+            let waits = |machine: &Machine| {
+                let names = image.workflows.iter().filter_map(|it| it.rsplit('/').next());
+                machine.is_expected() && names.into_iter().any(|it| machine.workflow == it.into())
+            };
+            for machine in self.machines.iter_mut().filter(|machine| waits(machine)) {
+                machine.trouble.get_or_insert_with(|| Trouble {
+                    what: format!("Image {} cannot be fetched", image.origin).into(),
+                    on: machine.name.clone(),
+                    why: image.message.as_str().into(),
+                    now: "Check the address in the Template and the server of the image".into(),
+                    code: IMAGE_FAILED.into(),
+                    ..Trouble::default()
+                });
+            }
+        }
+    }
+
     /// Returns the current step of the start; `None` if the box serves.
     pub fn starting(&self) -> Option<&BootStep> {
         self.boot.iter().find(|step| !step.done)

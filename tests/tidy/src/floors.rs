@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 68] = [
+const PLACES: [Place; 69] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -74,6 +74,11 @@ const PLACES: [Place; 68] = [
         "machine-actions",
         3,
         &["api", "objects", "status", "stdx", "template", "template-library"],
+    ),
+    place(
+        "template-editor",
+        3,
+        &["api", "machine-actions", "objects", "stdx", "template", "template-library"],
     ),
     place("box-flash", 3, &["config", "release", "status", "stdx"]),
     place("box-owner", 2, &["stdx"]),
@@ -133,7 +138,7 @@ const PLACES: [Place; 68] = [
         ],
     ),
     place("endpoints", 3, &["api", "http-edge", "objects", "platform", "stdx", "tls-pin"]),
-    place("web", 3, &["box-owner", "help", "machine-actions", "status", "stdx"]),
+    place("web", 3, &["box-owner", "help", "machine-actions", "status", "stdx", "template-editor"]),
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),

@@ -1,6 +1,6 @@
 //! `machine`: actions on a machine, its power, inventory, history and log.
 
-mod act;
+pub mod act;
 mod adopt;
 pub mod bmc;
 mod console;

@@ -6,6 +6,7 @@ use api::tinkerbell::TEMPLATE;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::machine::act;
 use super::workflow::variables;
 use super::{Context, name_of, with_id};
 use crate::client::Path;
@@ -96,7 +97,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Create { file, library, set, name } => {
             let (file, yaml) = match (library, file) {
                 (Some(entry), _) => {
-                    let yaml = of_library(context, &entry, set)?;
+                    let yaml = of_library(context, &entry, set).await?;
                     (format!("template {entry} of the library"), yaml)
                 }
                 (None, Some(file)) => (file.clone(), manifest::read(&file)?),
@@ -185,15 +186,24 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Returns a built-in template with the settings `set`; `box` defaults to the API's address.
-fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Result<String, Error> {
+/// Returns a built-in template with the settings `set`; `box` defaults to the address at which
+/// machines reach the box, else to the API's address.
+async fn of_library(
+    context: &Context,
+    name: &str,
+    set: Vec<(String, String)>,
+) -> Result<String, Error> {
     let entry = template_library::entry(name)?;
     let mut settings: BTreeMap<String, String> = set.into_iter().collect();
-    if entry.settings().contains_key(template_library::BOX)
-        && let Ok(server) = context.client.server().parse::<http::Uri>()
-        && let Some(host) = server.host()
-    {
-        settings.entry(template_library::BOX.to_owned()).or_insert_with(|| host.to_owned());
+    let wants = entry.settings().contains_key(template_library::BOX);
+    if wants && !settings.contains_key(template_library::BOX) {
+        let (actions, objects) = act::actions(context);
+        let serving = actions.box_address().await.map_err(|error| act::refused(error, &objects))?;
+        let server = context.client.server().parse::<http::Uri>().ok();
+        let host = || server.and_then(|server| server.host().map(str::to_owned));
+        if let Some(address) = serving.or_else(host) {
+            settings.insert(template_library::BOX.to_owned(), address);
+        }
     }
     Ok(entry.with(&settings)?)
 }

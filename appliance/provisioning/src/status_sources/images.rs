@@ -42,6 +42,9 @@ impl ImageSource {
 
 impl StatusSource for ImageSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
-        Box::pin(async move { view.images = image::Images::clone(&*self.read().await) })
+        Box::pin(async move {
+            view.images = image::Images::clone(&*self.read().await);
+            view.explain_images();
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Line;
+use super::{EventRecord, Line};
 use crate::boot_event::{Stage, reason};
 
 /// Returns the latest boot step, if it was recorded at `since` or later and the agent has not
@@ -20,6 +20,17 @@ pub fn booting(lines: &[Line], since: Timestamp) -> Option<&'static str> {
         reason::FETCHED_KERNEL | reason::FETCHED_INITRD => Some("starts the agent"),
         _ => None,
     }
+}
+
+/// Counts the power-ons at `since` or later. The count begins again when an agent starts.
+pub fn power_ons(records: &[EventRecord], since: Timestamp) -> usize {
+    let mut recent = records.iter().filter(|record| record.at >= since).collect::<Vec<_>>();
+    recent.sort_by_key(|record| (record.at, record.revision));
+    recent.iter().fold(0, |count, record| match record.reason.as_str() {
+        reason::POWERED_ON => count + 1,
+        reason::AGENT_STARTED => 0,
+        _ => count,
+    })
 }
 
 #[cfg(test)]

@@ -275,6 +275,7 @@ fn fail(machine: &mut Machine) {
         why: "checksum does not match".into(),
         now: "Compare the image's sum with the Template's, then retry".into(),
         code: "ChecksumMismatch".into(),
+        ..Trouble::default()
     });
     machine.story = vec![
         sentence(140, "runs agent 0.1.0", false),

@@ -1,5 +1,7 @@
 //! Machine in the status view.
 
+mod boot;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -131,7 +133,8 @@ pub struct Machine {
     pub name: Text,
     /// State of the machine.
     pub state: MachineState,
-    /// True if the machine has been silent for at least 10 minutes, so that a person must act.
+    /// True if the machine has been silent for at least 10 minutes or after two boots, so that a
+    /// person must act.
     pub overdue: bool,
     /// Current step: `image2disk`, `waits for BMC`; may be empty.
     pub step: Text,
@@ -229,6 +232,12 @@ impl Machine {
             MachineState::Waiting => !self.step.is_empty(),
             _ => false,
         }
+    }
+
+    /// Returns true if the machine has work that has not ended.
+    pub fn is_expected(&self) -> bool {
+        use MachineState::{Booting, Installing, Silent, Waiting};
+        matches!(self.state, Waiting | Booting | Installing | Silent)
     }
 
     /// Returns true if the machine waits and its work has not begun.

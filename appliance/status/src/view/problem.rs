@@ -12,6 +12,9 @@ pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
 /// Used share of the cache partition from which a notice is shown (IC-4).
 pub const CACHE_PERCENT_MAX: u8 = 85;
 
+/// Delay of a machine's work from which its cause is urgent, such as a BMC that does not respond.
+const DELAY_MAX: SignedDuration = SignedDuration::from_mins(2);
+
 /// Urgency of a problem, most urgent first. A problem of all machines precedes one machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
@@ -70,6 +73,8 @@ pub fn problems(view: &StatusView) -> Vec<Problem> {
     found.extend(view.update.as_ref().filter(undone).map(|update| update_undone(view, update)));
     found.extend(view.faults.iter().map(fault));
     found.extend(view.machines.iter().filter(|it| it.needs_person()).map(machine));
+    let delayed = |it: &&Machine| !it.needs_person() && it.is_expected() && it.trouble.is_some();
+    found.extend(view.machines.iter().filter(delayed).map(|it| delay(it, view.now)));
     found.extend(notices(view));
     let last = Timestamp::MAX;
     found.sort_by_key(|problem| (problem.urgency, problem.since.unwrap_or(last)));
@@ -103,6 +108,7 @@ fn stopped(nic: &Nic, by: &ForeignServer) -> Problem {
         why: format!("{} ({}{vendor}) answers there too", by.address, by.mac).into(),
         now: format!("Unplug it or move the cable, then resume {}", nic.name).into(),
         code: "ForeignDhcpServer".into(),
+        ..Trouble::default()
     };
     let key = format!("dhcp/{}/{}", nic.name, by.mac);
     let problem = box_problem(key, "DHCP STOPPED".to_owned(), &brief, trouble);
@@ -130,6 +136,7 @@ pub fn safe_mode_trouble(view: &StatusView) -> Trouble {
         why: view.safe_mode.clone(),
         now: "Restart the box to leave safe mode".into(),
         code: "SafeMode".into(),
+        ..Trouble::default()
     }
 }
 
@@ -143,6 +150,7 @@ fn without_state(view: &StatusView) -> Trouble {
               Then restore a backup"
             .into(),
         code: "StateLost".into(),
+        ..Trouble::default()
     }
 }
 
@@ -155,6 +163,7 @@ fn no_cable(nic: &Nic) -> Problem {
         why: "machines cannot reach this box".into(),
         now: format!("Plug {name} into the rack switch").into(),
         code: "NoCarrier".into(),
+        ..Trouble::default()
     };
     let title = format!("NO CABLE ON {name}");
     Problem {
@@ -176,6 +185,7 @@ fn update_undone(view: &StatusView, update: &Update) -> Problem {
         why: update.reason.clone(),
         now: format!("Running {}. See that boot's log before you try again", view.version).into(),
         code: "UpdateUndone".into(),
+        ..Trouble::default()
     };
     let key = format!("update/{version}");
     let problem = box_problem(key, "UPDATE FAILED".to_owned(), &brief, trouble);
@@ -215,6 +225,15 @@ fn machine(machine: &Machine) -> Problem {
         remedy,
         ..problem
     }
+}
+
+/// Returns the problem of a machine whose work is delayed: a notice, which becomes urgent if the box
+/// itself cannot end the delay.
+fn delay(delayed: &Machine, now: Timestamp) -> Problem {
+    let is_long = delayed.since.is_some_and(|since| now.duration_since(since) >= DELAY_MAX);
+    let urgent = is_long && delayed.state != MachineState::Silent;
+    let urgency = if urgent { Urgency::Machine } else { Urgency::Notice };
+    Problem { urgency, remedy: Remedy::Read, ..machine(delayed) }
 }
 
 /// Returns a failure text for a machine that reported no reason.

@@ -101,7 +101,7 @@ fn every_state_has_its_own_word_and_shape() {
 fn each_problem_says_its_four_parts() {
     for view in [example::working(), example::dhcp_stopped(), example::no_cable()] {
         for problem in problems(&view) {
-            let Trouble { what, on, why, now, code } = &problem.trouble;
+            let Trouble { what, on, why, now, code, causes: _ } = &problem.trouble;
             for part in [what, on, why, now, code] {
                 assert!(!part.is_empty(), "{problem:?}");
             }

@@ -130,6 +130,7 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
             why: phrase(why.map_or("", |it| &it.message)).into(),
             now: "Correct the Template; the box retries automatically".into(),
             code: NOT_RENDERED.into(),
+            ..Trouble::default()
         });
     }
     if let (State::Preparing | State::Pending, Some(error)) = (status.state, status.bmc_error()) {
@@ -139,6 +140,7 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
             why: phrase(error).into(),
             now: "Check the BMC; the box retries automatically".into(),
             code: "BmcError".into(),
+            ..Trouble::default()
         });
     }
     if !matches!(status.state, State::Failed | State::Timeout) {
@@ -164,6 +166,7 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
         why: phrase(why).into(),
         now: format!("See its history, fix the cause, then: tinbox workflow retry {name}").into(),
         code: ended.reason.into(),
+        ..Trouble::default()
     })
 }
 

@@ -125,6 +125,7 @@ fn fault(name: &str, standing: &Standing) -> Option<Fault> {
         why: standing.status.message.as_str().into(),
         now: "Correct its Network, or box.toml".into(),
         code: "NetworkFailed".into(),
+        ..Trouble::default()
     };
     failed.then(|| Fault {
         title: format!("{name} NOT SERVED").into(),
@@ -143,6 +144,7 @@ fn waiting(wait: &Wait) -> Fault {
         why: why.as_str().into(),
         now: "The box tries again".into(),
         code: "NetworkWaits".into(),
+        ..Trouble::default()
     };
     Fault { title: format!("{interface} WAITS").into(), trouble, ..Fault::default() }
 }
@@ -156,6 +158,7 @@ fn without_cable(port: &InterfaceState) -> Option<Fault> {
         why: "it has no link".into(),
         now: format!("Connect {name}; {bond} continues with its other ports").into(),
         code: "NoCarrier".into(),
+        ..Trouble::default()
     };
     let title = format!("{name} HAS NO CABLE").into();
     port.mbps.is_none().then(|| Fault { title, trouble: trouble(), ..Fault::default() })

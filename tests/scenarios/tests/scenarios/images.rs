@@ -30,7 +30,7 @@ fn an_image_of_another_server_is_read_there_once() {
     assert!(first.contains(" 200 "), "{asked:?}");
     // Once for the other half, and again if that transfer breaks too.
     assert!(!more.is_empty() && more.iter().all(|it| it.contains(" 206 ")), "{asked:?}");
-    let list = lab.tinbox(&["image", "list"]).unwrap();
+    let list = lab.tinbox(&["image", "list", "-o", "wide"]).unwrap();
     assert!(list.contains("ready") && list.contains("default/install-nuc1"), "{list}");
     lab.rack.succeed();
 }

@@ -52,6 +52,7 @@ fn machine() -> impl Strategy<Value = Machine> {
             why: texts.4.clone().into(),
             now: texts.3.into(),
             code: texts.4.into(),
+            ..Trouble::default()
         }),
         overdue: more.0,
         attempt: more.2,

@@ -1,6 +1,7 @@
 //! Overview: health of the box and work in progress.
 
 use askama::Template;
+use jiff::SignedDuration;
 use status::view::moment::uptime;
 use status::view::problem::{Remedy, Urgency};
 use status::view::{MachineState, Problem, StatusView, headline, problems};
@@ -19,6 +20,9 @@ const NEW_MAX: usize = 20;
 /// Maximum number of events on the page.
 const EVENTS_MAX: usize = 10;
 
+/// Age up to which a request for an address counts on an empty page: the time of some boots.
+const RECENT: SignedDuration = SignedDuration::from_mins(5);
+
 #[derive(Template)]
 #[template(path = "now.html")]
 struct Needs {
@@ -29,6 +33,7 @@ struct Card {
     class: &'static str,
     title: String,
     sentence: String,
+    causes: Vec<String>,
     since: Option<String>,
     link: Option<String>,
     /// Buttons as HTML; may be empty.
@@ -60,6 +65,8 @@ struct Progress {
 struct PortPicture {
     cells: Vec<Row>,
     port: Option<String>,
+    /// Number of machines that requested an address in the last minutes.
+    requests: usize,
 }
 
 pub fn now(view: &StatusView, csrf: &str) -> Vec<Part> {
@@ -67,14 +74,16 @@ pub fn now(view: &StatusView, csrf: &str) -> Vec<Part> {
     let sentence = headline(view).sentence();
     let tasks = view.machines.iter().filter(|it| it.under_way()).take(TASKS_MAX);
     let tasks = tasks.map(|it| row(view, it)).collect();
-    let cells = view.machines.iter().map(|it| row(view, it)).collect();
+    // New machines have a part of their own.
+    let known = view.machines.iter().filter(|it| it.state != MachineState::New);
+    let cells = known.map(|it| row(view, it)).collect();
     let port = view.nics.iter().find(|nic| nic.armed()).map(|nic| nic.name.to_string());
     vec![
         part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
         part("needs", "", rendered(&Needs { problems: cards })),
         part("new", "", new_machines(view, csrf)),
         part("progress", "In progress", rendered(&Progress { tasks })),
-        part("rack", "Rack", rendered(&PortPicture { cells, port })),
+        part("rack", "Rack", rendered(&PortPicture { cells, port, requests: requests(view) })),
         part("events", "Lately", events(view)),
         part("line", "This box", line(view)),
     ]
@@ -86,7 +95,8 @@ fn card(view: &StatusView, problem: &Problem, csrf: &str) -> Card {
     Card {
         class: if problem.urgency == Urgency::Notice { "wait" } else { "bad" },
         title: problem.title.to_string(),
-        sentence: problem.trouble.sentence(),
+        sentence: problem.trouble.without_causes().sentence(),
+        causes: problem.trouble.causes.iter().map(ToString::to_string).collect(),
         since: problem.since.map(|at| view.since(at)),
         link: name.map(|name| link(name)),
         actions: match (machine, problem.remedy) {
@@ -95,6 +105,11 @@ fn card(view: &StatusView, problem: &Problem, csrf: &str) -> Card {
             (None, _) => String::new(),
         },
     }
+}
+
+/// Counts the machines that requested an address within [`RECENT`].
+fn requests(view: &StatusView) -> usize {
+    view.heard.iter().filter(|it| view.now.duration_since(it.asked) <= RECENT).count()
 }
 
 /// Returns the machines that asked for an address and have no Hardware, with their actions.
