@@ -100,6 +100,13 @@ enum ImageError {
     Invalid(String),
 }
 
+impl ImageError {
+    fn why(self) -> String {
+        let (Self::Missing(why) | Self::Conflict(why) | Self::Invalid(why)) = self;
+        why
+    }
+}
+
 impl Images {
     /// Opens the cache of the configuration and the pins in `STATE/image-pins`. The caller must run
     /// in a Tokio runtime.

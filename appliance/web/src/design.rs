@@ -2,12 +2,29 @@
 
 use status::words::{Shape, Tone};
 
-/// Text of the style sheet.
+/// Text of the style sheet, in the colors that the browser prefers.
 pub const STYLE: &str = include_str!("../assets/style.css");
+/// Condition of the dark colors in [`STYLE`].
+const DARK: &str = "@media (prefers-color-scheme: dark)";
+/// Declaration of both color schemes in [`STYLE`].
+const BOTH: &str = "color-scheme: light dark;";
+/// Choices of colors: value of the cookie, and label.
+pub const THEMES: [(&str, &str); 3] = [("auto", "Auto"), ("light", "Light"), ("dark", "Dark")];
+/// Text of the script with the keys of all pages.
+pub const KEYS_SCRIPT: &str = include_str!("../assets/keys.js");
 /// Text of the script, which replaces changed parts of a page.
 pub const SCRIPT: &str = include_str!("../assets/live.js");
 /// Text of the script that shows a serial console.
 pub const CONSOLE_SCRIPT: &str = include_str!("../assets/console.js");
+
+/// Returns the style sheet for a choice of [`THEMES`].
+pub fn style(theme: &str) -> String {
+    match theme {
+        "dark" => STYLE.replace(DARK, "@media all").replace(BOTH, "color-scheme: dark;"),
+        "light" => STYLE.replace(DARK, "@media not all").replace(BOTH, "color-scheme: light;"),
+        _ => STYLE.to_owned(),
+    }
+}
 
 /// Returns the CSS class of a tone.
 pub fn tone(tone: Tone) -> &'static str {

@@ -2,15 +2,15 @@
 
 mod access;
 pub(crate) mod audit;
-mod backup;
 mod box_actions;
 mod entry;
 pub(crate) mod event_stream;
 mod machines;
-mod pair;
 mod requested;
+mod search;
 pub mod setup;
 mod source;
+mod templates;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ use crate::page::{self, More, Page};
 use crate::response::{self, content, harden, html, see, text};
 pub(crate) use access::{Peer, address, prove};
 use audit::PageRequest;
+pub use box_actions::pair::PairRequest;
 use box_owner::hash_queue::HashQueue;
 use box_owner::{AccessError, Owner};
 use event_stream::STREAMS_MAX;
 pub use machines::console::ConsoleStream;
-pub use pair::PairRequest;
 pub(crate) use requested::asked;
 use requested::{host, pages};
 pub use source::{Download, Source, SourceFuture};
@@ -122,22 +122,25 @@ pub(crate) type SiteState = State<Arc<Site>>;
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .merge(entry::routes())
-        .route("/backup", axum::routing::post(backup::download))
-        .route("/backup/kept", axum::routing::post(backup::restore_stored))
         .merge(box_actions::routes())
         .route("/events", get(events))
         .merge(access::routes())
         .merge(machines::routes())
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
-        .route("/assets/style.css", get(|| asset("text/css; charset=utf-8", design::STYLE)))
+        .route("/assets/style.css", get(style))
+        .route(
+            "/assets/keys.js",
+            get(|| asset("text/javascript; charset=utf-8", design::KEYS_SCRIPT)),
+        )
         .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", design::SCRIPT)))
         .route(
             "/assets/console.js",
             get(|| asset("text/javascript; charset=utf-8", design::CONSOLE_SCRIPT)),
         )
-        .merge(pair::routes())
+        .merge(search::routes())
         .merge(setup::routes())
+        .merge(templates::routes())
         .fallback(get(show))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&site), guard))
@@ -203,9 +206,14 @@ fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
 }
 
 fn token(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, response::COOKIE)
+}
+
+/// Returns the value of a cookie of a request; `None` without it.
+fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
-    pairs.filter(|(name, _)| *name == response::COOKIE).map(|(_, token)| token).next()
+    pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value).next()
 }
 
 pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
@@ -215,6 +223,16 @@ pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
 async fn asset(kind: &'static str, body: &'static str) -> PageResponse {
     let mut answer = content(StatusCode::OK, kind, body);
     answer.headers_mut().insert("cache-control", HeaderValue::from_static("max-age=3600"));
+    answer
+}
+
+/// Sends the style sheet in the colors that the person chose.
+async fn style(headers: HeaderMap) -> PageResponse {
+    let theme = cookie(&headers, response::THEME).unwrap_or_default();
+    let mut answer = content(StatusCode::OK, "text/css; charset=utf-8", design::style(theme));
+    let cached = HeaderValue::from_static("private, max-age=3600");
+    answer.headers_mut().insert("cache-control", cached);
+    answer.headers_mut().insert("vary", HeaderValue::from_static("cookie"));
     answer
 }
 
@@ -241,6 +259,7 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
     let start = match page {
         Page::Machine(_) => done(&uri),
         Page::Machines => page::machine_forms::add_by_mac(),
+        Page::Network if site.source.setup().is_some() => page::setup_link(),
         Page::ClusterApi => {
             page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &csrf)
         }

@@ -2,7 +2,9 @@
 
 pub(crate) mod machine_forms;
 mod parts;
+pub(crate) mod search;
 pub(crate) mod several;
+pub(crate) mod templates;
 
 use askama::Template;
 use status::log::LogLine;
@@ -12,7 +14,7 @@ use status::view::{Power, StatusView, health};
 
 use crate::design;
 
-pub use parts::{connect, link};
+pub use parts::{connect, link, template_link};
 
 /// Page of the web interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +55,11 @@ pub struct More {
 }
 
 /// Navigation entries: path, label, and true for an entry that a phone shows at the bottom.
-const RAIL: [(&str, &str, bool); 8] = [
+const RAIL: [(&str, &str, bool); 9] = [
     ("/", "Now", false),
     ("/machines", "Machines", false),
     ("/workflows", "Workflows", true),
+    ("/templates", "Templates", true),
     ("/network", "Network", false),
     ("/images", "Images", true),
     ("/cluster-api", "Cluster API", true),
@@ -92,6 +95,7 @@ struct Shell<'a> {
     /// True for a page whose parts the live stream replaces.
     live: bool,
     csrf: Option<&'a str>,
+    themes: &'a [(&'static str, &'static str)],
     /// Warning shown on every page; may be empty.
     notice: &'a str,
     body: &'a str,
@@ -202,7 +206,7 @@ impl Page {
             Page::Workflow(name) => parts::workflow(view, name, more, csrf),
             Page::Workflows => vec![part("workflows", "", parts::workflows(view))],
             Page::Network => parts::network(view, csrf),
-            Page::Images => vec![part("images", "", parts::images(view))],
+            Page::Images => vec![part("images", "", parts::images(view, csrf))],
             Page::ClusterApi => parts::cluster_api(view),
             Page::Box => parts::the_box(view),
             Page::Console(_) | Page::Help | Page::Manual(_) => vec![],
@@ -229,7 +233,9 @@ impl Page {
             _ => format!("<h1>{}</h1>", self.title()),
         };
         body.push_str(start);
+        let now = *self == Page::Now;
         for Part { id, heading, html } in self.parts(view, more, csrf).iter().skip(1) {
+            body.push_str(column(now, id));
             if !heading.is_empty() {
                 body.push_str(&format!("<h2>{heading}</h2>\n"));
             }
@@ -238,6 +244,7 @@ impl Page {
             let polite = if *id == "headline" { " aria-live=\"polite\"" } else { "" };
             body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
         }
+        body.push_str(if now { "</div></div>\n" } else { "" });
         // Not among the live parts: typed text must stay.
         if *self == Page::Box {
             body.push_str(&parts::identify(csrf));
@@ -261,11 +268,27 @@ impl Page {
             nav: true,
             live: true,
             csrf: Some(csrf),
+            themes: &design::THEMES,
             notice: &notice(view),
             body: &body,
         };
         rendered(&shell)
     }
+}
+
+/// Returns the tags that begin a column of the overview before the part `id`; empty for other pages
+/// and parts.
+fn column(is_overview: bool, id: &str) -> &'static str {
+    match id {
+        "needs" if is_overview => "<div class=\"columns\"><div>\n",
+        "rack" if is_overview => "</div><div>\n",
+        _ => "",
+    }
+}
+
+/// Renders the link from the networks to the form with their modes and pools.
+pub(crate) fn setup_link() -> String {
+    "<p><a href=\"/setup/network\">Change modes and pools</a></p>\n".to_owned()
 }
 
 /// Returns the heading of a machine. Without power control, the machine has no console.
@@ -313,6 +336,7 @@ fn with_rail(view: &StatusView, csrf: &str, (title, here): (&str, &str), body: &
         nav: true,
         live: false,
         csrf: Some(csrf),
+        themes: &design::THEMES,
         notice: &notice(view),
         body,
     })
@@ -332,6 +356,7 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
         nav: false,
         live: false,
         csrf: None,
+        themes: &[],
         notice: &notice(view),
         body,
     })

@@ -6,6 +6,10 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 /// Name of the session cookie. `__Host-` limits it to this host and TLS; scripts cannot read it.
 pub const COOKIE: &str = "__Host-tinbox";
+/// Name of the cookie with the chosen colors. It holds no secret.
+pub const THEME: &str = "__Host-theme";
+/// Lifetime of the choice of colors in seconds: one year.
+const THEME_SECONDS: u32 = 31_536_000;
 /// Content security policy: resources are loaded from, and forms sent to, this box only.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                    connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
@@ -46,6 +50,16 @@ pub fn see(path: &str) -> Response<Body> {
     let mut answer = content(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
     if let Ok(path) = HeaderValue::from_str(path) {
         answer.headers_mut().insert(LOCATION, path);
+    }
+    answer
+}
+
+/// Adds the cookie with the chosen colors to `answer`.
+pub fn with_theme(mut answer: Response<Body>, theme: &'static str) -> Response<Body> {
+    let cookie =
+        format!("{THEME}={theme}; Path=/; Secure; SameSite=Strict; Max-Age={THEME_SECONDS}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        answer.headers_mut().append(SET_COOKIE, cookie);
     }
     answer
 }

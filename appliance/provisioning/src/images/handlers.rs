@@ -26,14 +26,30 @@ async fn list(State(images): State<Images>) -> Response {
 
 async fn act(State(images): State<Images>, Json(order): Json<ImageRequest>) -> Response {
     let act = move |inner: &Arc<Inner>| {
-        let done = match order.act {
-            ImageOperation::Pin => inner.pin(&order.image),
-            ImageOperation::Unpin => inner.unpin(&order.image),
-            ImageOperation::Remove => inner.remove(&order.image),
-        };
-        done.map(|message| Json(json!({ "message": message })).into_response())
+        carry_out(inner, &order).map(|it| Json(json!({ "message": it })).into_response())
     };
     off_the_runtime(images, act).await
+}
+
+/// Carries out an operation on an image. Returns a message.
+fn carry_out(inner: &Arc<Inner>, order: &ImageRequest) -> Result<String, ImageError> {
+    match order.act {
+        ImageOperation::Pin => inner.pin(&order.image),
+        ImageOperation::Unpin => inner.unpin(&order.image),
+        ImageOperation::Remove => inner.remove(&order.image),
+    }
+}
+
+impl Images {
+    /// Carries out an operation on an image. Returns a message.
+    ///
+    /// # Errors
+    /// The image is unknown or in use; the error is a phrase.
+    pub async fn request(&self, order: ImageRequest) -> Result<String, String> {
+        let inner = self.0.clone().ok_or("the box has no image cache")?;
+        let done = tokio::task::spawn_blocking(move || carry_out(&inner, &order)).await;
+        done.map_err(|error| error.to_string())?.map_err(ImageError::why)
+    }
 }
 
 /// Runs `work` on a blocking thread, because `work` reads the folders of the cache.

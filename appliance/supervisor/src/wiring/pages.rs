@@ -42,6 +42,7 @@ use provisioning::status_sources::contested::ContestedSource;
 use provisioning::status_sources::images::ImageSource;
 use provisioning::status_sources::machines::MachineSource;
 use status::backup::{BackupRequest, BackupSummary};
+use status::image::ImageRequest;
 use status::log::LogLine;
 use status::reset::BoxAction;
 use status::source::StatusSource;
@@ -162,6 +163,10 @@ impl Source for PageSource {
 
     fn serve_again(&self) -> SourceFuture<'_, ()> {
         Box::pin(async { self.local_actions.rescan().await.map_err(|error| stdx::chain(&error)) })
+    }
+
+    fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
+        Box::pin(self.machines.images.request(request))
     }
 
     fn identify(&self) {
@@ -357,7 +362,7 @@ impl Wiring {
             tokens,
             pairing,
             consoles: Arc::clone(&self.consoles),
-            machines: PageMachines::new(&self.objects, &self.index, &self.syslog),
+            machines: PageMachines::new(&self.objects, (&self.index, &self.images), &self.syslog),
             local_actions: self.local_actions(),
         };
         let site = Site::new(owner, Arc::new(given));

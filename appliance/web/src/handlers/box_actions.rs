@@ -1,20 +1,26 @@
 //! Actions on the box itself: buttons that lose nothing, and the form of the Box page that
 //! restarts, switches off and erases the box.
 
+pub mod backup;
+pub mod pair;
+
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Form, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Form, Path, State};
+use axum::http::header::REFERER;
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::post;
 use serde::Deserialize;
+use status::image::{ImageOperation, ImageRequest};
 use status::reset::{BoxAction, ErasureSummary};
 use stdx::Secret;
 
 use super::access::{foreign, is_own};
 use super::{PageResponse, Peer, Site, SiteState, prove};
+use crate::design::THEMES;
 use crate::page;
-use crate::response::{html, see, text};
+use crate::response::{html, see, text, with_theme};
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -22,6 +28,11 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/network/serve-again", post(serve_again))
         .route("/box/identify", post(identify))
         .route("/box/leave", post(leave))
+        .route("/theme", post(theme))
+        .route("/images/{operation}", post(image))
+        .route("/backup", post(backup::download))
+        .route("/backup/kept", post(backup::restore_stored))
+        .merge(pair::routes())
 }
 
 #[derive(Deserialize)]
@@ -103,4 +114,69 @@ async fn identify(
     }
     site.source.identify();
     see("/box")
+}
+
+#[derive(Deserialize)]
+struct ThemeForm {
+    csrf: String,
+    theme: String,
+}
+
+/// Keeps the chosen colors in a cookie, and leads back to the page of the form.
+async fn theme(
+    State(site): SiteState,
+    headers: HeaderMap,
+    Form(form): Form<ThemeForm>,
+) -> PageResponse {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    let chosen = THEMES.iter().find(|(value, _)| *value == form.theme);
+    let Some((value, _)) = chosen else {
+        return text(StatusCode::UNPROCESSABLE_ENTITY, "There are no such colors.");
+    };
+    with_theme(see(&back(&headers)), value)
+}
+
+/// Returns the path of the page that sent a form; the first page without one.
+fn back(headers: &HeaderMap) -> String {
+    let referer = headers.get(REFERER).and_then(|it| it.to_str().ok());
+    let uri: Option<Uri> = referer.and_then(|it| it.parse().ok());
+    // Only the path: a header of the request must not lead to another site.
+    let path = uri.as_ref().map_or("/", Uri::path);
+    if path.starts_with('/') && !path.starts_with("//") { path.to_owned() } else { "/".to_owned() }
+}
+
+#[derive(Deserialize)]
+struct ImageForm {
+    csrf: String,
+    image: String,
+}
+
+/// Pins, unpins or removes an image of the cache.
+async fn image(
+    State(site): SiteState,
+    Path(operation): Path<String>,
+    headers: HeaderMap,
+    Form(form): Form<ImageForm>,
+) -> PageResponse {
+    if !is_own(&site, &headers, &form.csrf) {
+        return foreign();
+    }
+    let act = match operation.as_str() {
+        "pin" => ImageOperation::Pin,
+        "unpin" => ImageOperation::Unpin,
+        "remove" => ImageOperation::Remove,
+        _ => return text(StatusCode::NOT_FOUND, "This page does not exist on this box."),
+    };
+    match site.source.image(ImageRequest { image: form.image, act }).await {
+        Ok(_) => {
+            *site.shown.lock().await = None;
+            see("/images")
+        }
+        Err(why) => {
+            let view = site.view().await;
+            html(StatusCode::CONFLICT, page::sentence(&view, "Images", &why))
+        }
+    }
 }

@@ -10,8 +10,9 @@ use box_owner::AccessError;
 use serde::Deserialize;
 
 use super::access::{foreign, is_own};
+use super::box_actions::backup;
 use super::token;
-use super::{PageResponse, Peer, Site, SiteState, address, asked, backup, refused, setup};
+use super::{PageResponse, Peer, Site, SiteState, address, asked, refused, setup};
 use crate::page;
 use crate::response::{html, see, with_cookie};
 

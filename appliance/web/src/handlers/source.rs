@@ -6,6 +6,7 @@ use std::pin::Pin;
 use axum::body::{Body, Bytes};
 use machine_actions::MachineActions;
 use status::backup::BackupSummary;
+use status::image::ImageRequest;
 use status::log::LogLine;
 use status::reset::BoxAction;
 use status::view::StatusView;
@@ -14,8 +15,8 @@ use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
 use crate::handlers::audit::PageRequest;
+use crate::handlers::box_actions::pair::PairRequest;
 use crate::handlers::machines::console::ConsoleStream;
-use crate::handlers::pair::PairRequest;
 use crate::handlers::setup::Setup;
 
 /// Future of a result; the error is a sentence for people.
@@ -92,6 +93,14 @@ pub trait Source: Send + Sync + 'static {
     /// search for such servers.
     fn serve_again(&self) -> SourceFuture<'_, ()> {
         Box::pin(async { Err("This box serves no network.".to_owned()) })
+    }
+    /// Pins, unpins or removes an image of the cache. Returns a message.
+    ///
+    /// # Errors
+    /// The box has no such image, or the image is in use. The error is a sentence for people.
+    fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
+        let _ = request;
+        Box::pin(async { Err("This box has no image cache.".to_owned()) })
     }
     /// Lets the box blink for a minute, so that a person finds it.
     fn identify(&self) {}

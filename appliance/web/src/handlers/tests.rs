@@ -1,6 +1,7 @@
 mod access;
 mod backups;
 mod machines;
+mod templates;
 
 use std::collections::HashMap;
 use std::io;
@@ -16,6 +17,7 @@ use futures_util::stream::{self, StreamExt as _};
 use http_body_util::BodyExt as _;
 use machine_actions::MachineActions;
 use status::backup::BackupSummary;
+use status::image::ImageRequest;
 use status::log::LogLine;
 use status::reset::BoxAction;
 use status::view::work::WorkDetails;
@@ -108,6 +110,14 @@ impl Source for Example {
                     Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
                 }
                 _ => Err("Wrong passphrase for this backup.".to_owned()),
+            }
+        })
+    }
+    fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
+        Box::pin(async move {
+            match request.image.as_str() {
+                "none" => Err("There is no such image.".to_owned()),
+                _ => Ok("done".to_owned()),
             }
         })
     }

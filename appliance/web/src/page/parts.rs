@@ -38,6 +38,8 @@ const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 const MACHINES: &str = "/machines/";
 /// Path prefix of the page of a workflow.
 const WORKFLOWS: &str = "/workflows/";
+/// Path prefix of the page of a Template.
+const TEMPLATES: &str = "/templates/";
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -140,6 +142,11 @@ pub fn link(name: &str) -> String {
 /// Returns the path of the page of the workflow `name`.
 pub fn workflow_link(name: &str) -> String {
     format!("{WORKFLOWS}{}", utf8_percent_encode(name, &SEGMENT))
+}
+
+/// Returns the path of the page of the Template `name`.
+pub fn template_link(name: &str) -> String {
+    format!("{TEMPLATES}{}", utf8_percent_encode(name, &SEGMENT))
 }
 
 /// Returns the name of the workflow whose page is at `path`; `None` for another page.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::tinkerbell::{WORKFLOW, Workflow};
 use machine_actions::MachineActions;
 use objects::{ObjectError, Objects};
+use provisioning::images::Images;
 use provisioning::index::Index;
 use status::log::LogLine;
 use status::view::work::WorkDetails;
@@ -17,14 +18,20 @@ const LOG_LINES: usize = 100;
 /// Machines of the pages: their actions, logs and workflows.
 pub(super) struct PageMachines {
     pub actions: MachineActions,
+    pub images: Images,
     index: Index,
     syslog: Arc<syslog::Log>,
 }
 
 impl PageMachines {
-    pub fn new(objects: &Arc<dyn Objects>, index: &Index, syslog: &Arc<syslog::Log>) -> Self {
+    pub fn new(
+        objects: &Arc<dyn Objects>,
+        (index, images): (&Index, &Images),
+        syslog: &Arc<syslog::Log>,
+    ) -> Self {
         let actions = MachineActions { objects: Arc::clone(objects) };
-        Self { actions, index: index.clone(), syslog: Arc::clone(syslog) }
+        let (index, images) = (index.clone(), images.clone());
+        Self { actions, images, index, syslog: Arc::clone(syslog) }
     }
 
     /// Returns the latest log lines of a machine, oldest first.

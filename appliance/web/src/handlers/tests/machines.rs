@@ -19,22 +19,22 @@ use crate::handlers::{Site, router};
 use box_owner::Owner;
 
 /// Browser of the owner, and the objects of the box.
-struct Browser {
-    router: Router,
-    cookie: String,
-    csrf: String,
-    stored: Arc<Stored>,
+pub struct Browser {
+    pub router: Router,
+    pub cookie: String,
+    pub csrf: String,
+    pub stored: Arc<Stored>,
 }
 
-struct Answer {
-    status: StatusCode,
-    location: String,
-    page: String,
+pub struct Answer {
+    pub status: StatusCode,
+    pub location: String,
+    pub page: String,
 }
 
 impl Browser {
     /// Returns a browser with a session, at a box with a failed and a running workflow.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let owner = Arc::new(Owner::open(Arc::<Memory>::default(), Arc::new(SystemClock)).unwrap());
         let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
         let csrf = owner.session(&token).unwrap();
@@ -63,14 +63,14 @@ impl Browser {
         Self { router: router(Site::new(owner, Arc::new(source))), cookie, csrf, stored }
     }
 
-    async fn ask(&self, line: &str, form: &str) -> Answer {
+    pub async fn ask(&self, line: &str, form: &str) -> Answer {
         let answer = ask(&self.router, line, &[("cookie", &self.cookie)], form).await;
         let (status, location) = (answer.status(), header(&answer, "location").to_owned());
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         Answer { status, location, page: String::from_utf8_lossy(&body).into_owned() }
     }
 
-    async fn send(&self, path: &str, form: &str) -> Answer {
+    pub async fn send(&self, path: &str, form: &str) -> Answer {
         self.ask(&format!("POST {path}"), &format!("csrf={}&{form}", self.csrf)).await
     }
 
@@ -79,7 +79,7 @@ impl Browser {
         all.into_iter().find(|it| it["metadata"]["name"] == name).unwrap()
     }
 
-    async fn count(&self, kind: Resource) -> usize {
+    pub async fn count(&self, kind: Resource) -> usize {
         self.stored.list(kind, None).await.unwrap().len()
     }
 }

@@ -13,7 +13,8 @@ use super::{design, escaped, rendered, share};
 
 #[derive(Template)]
 #[template(path = "images.html")]
-struct Images {
+struct Images<'a> {
+    csrf: &'a str,
     rows: Vec<Row>,
 }
 
@@ -26,10 +27,14 @@ struct Row {
     size: String,
     stays: String,
     used: String,
+    /// Digest or URL by which a request names the image.
+    key: String,
+    /// Path and label of each operation on the image.
+    actions: Vec<(&'static str, &'static str)>,
 }
 
 /// Renders the free space of the cache and the list of files.
-pub fn images(view: &StatusView) -> String {
+pub fn images(view: &StatusView, csrf: &str) -> String {
     let images = &view.images;
     if images.capacity == 0 {
         let none = "This box has no image cache: its configuration has no <code>[images]</code>. \
@@ -47,6 +52,7 @@ pub fn images(view: &StatusView) -> String {
         html.push_str(&format!("<p class=\"card wait\">{warning}</p>"));
     }
     html.push_str(&rendered(&Images {
+        csrf,
         rows: images.items.iter().map(|it| row(view, it)).collect(),
     }));
     html
@@ -70,6 +76,18 @@ fn row(view: &StatusView, image: &Image) -> Row {
         size: if image.size > 0 { bytes(image.size) } else { String::new() },
         stays: image.stays(),
         used: image.last_used.map(|at| view.ago(at)).unwrap_or_default(),
+        key: if image.digest.is_empty() { image.origin.clone() } else { image.digest.clone() },
+        actions: actions(image),
         origin,
     }
+}
+
+/// Returns the operations that the state of an image permits.
+fn actions(image: &Image) -> Vec<(&'static str, &'static str)> {
+    let mut actions = vec![if image.pinned { ("unpin", "Unpin") } else { ("pin", "Pin") }];
+    let stays = image.pinned || image.in_use || image.needed;
+    if image.state == ImageState::Ready && !stays {
+        actions.push(("remove", "Remove"));
+    }
+    actions
 }

@@ -9,8 +9,8 @@ use axum::routing::post;
 use serde::{Deserialize, Deserializer};
 use stdx::Secret;
 
-use super::access::{foreign, is_own};
-use super::{PageResponse, Peer, Site, SiteState, asked, prove};
+use super::super::access::{foreign, is_own};
+use super::super::{PageResponse, Peer, Site, SiteState, asked, prove};
 use crate::page;
 use crate::response::{html, see, text};
 
@@ -36,7 +36,7 @@ pub struct PairRequest {
 }
 
 /// Returns the routes of this module.
-pub(super) fn routes() -> Router<Arc<Site>> {
+pub fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/cluster-api/pair", post(pair))
         .route_layer(DefaultBodyLimit::max(FORM_BYTES_MAX))

@@ -1,0 +1,85 @@
+//! Pages of the Templates.
+
+use askama::Template;
+use status::view::{MachineState, StatusView};
+use template_editor::{CheckedTemplate, LibraryEntry, StoredTemplate, TemplateSummary};
+
+use super::parts::template_link;
+use super::{rendered, with_rail};
+
+/// Entry of the navigation, and its path.
+const HERE: &str = "/templates";
+
+#[derive(Template)]
+#[template(path = "templates.html")]
+struct List<'a> {
+    csrf: &'a str,
+    rows: Vec<Row<'a>>,
+    page: &'a ListPage<'a>,
+}
+
+struct Row<'a> {
+    link: String,
+    template: &'a TemplateSummary,
+}
+
+/// Content of the page with all Templates.
+pub struct ListPage<'a> {
+    /// Templates of the box.
+    pub templates: &'a [TemplateSummary],
+    /// Templates of the library that the box does not have.
+    pub library: &'a [LibraryEntry],
+    /// Typed name of a new Template.
+    pub name: &'a str,
+    /// Typed text of a new Template.
+    pub text: &'a str,
+    /// Reason why the last request was refused; may be empty.
+    pub error: &'a str,
+}
+
+/// Renders the page with all Templates.
+pub fn list<'a>(view: &StatusView, csrf: &str, page: &'a ListPage<'a>) -> String {
+    let row = |template: &'a TemplateSummary| Row { link: template_link(&template.name), template };
+    let rows = page.templates.iter().map(row).collect();
+    let body = rendered(&List { csrf, rows, page });
+    with_rail(view, csrf, ("Templates", HERE), &body)
+}
+
+#[derive(Template)]
+#[template(path = "template.html")]
+struct Text<'a> {
+    csrf: &'a str,
+    link: String,
+    machines: Vec<&'a str>,
+    lines: usize,
+    page: &'a TextPage<'a>,
+}
+
+/// Content of the page of one Template.
+pub struct TextPage<'a> {
+    /// Template with the text as the person typed it.
+    pub template: &'a StoredTemplate,
+    /// Result of the check of the text.
+    pub checked: &'a CheckedTemplate,
+    /// Machine for which the text was rendered; may be empty.
+    pub machine: &'a str,
+    /// Rendered text; may be empty.
+    pub rendering: &'a str,
+    /// Reason why the last request was refused; may be empty.
+    pub error: &'a str,
+    /// True after a change was stored.
+    pub saved: bool,
+}
+
+/// Least and greatest number of lines of the text field.
+const LINES: (usize, usize) = (12, 40);
+
+/// Renders the page of one Template.
+pub fn text(view: &StatusView, csrf: &str, page: &TextPage<'_>) -> String {
+    let known = view.machines.iter().filter(|it| it.state != MachineState::New);
+    let machines = known.map(|it| it.name.as_str()).collect();
+    let link = template_link(&page.template.name);
+    let lines = page.template.text.lines().count().clamp(LINES.0, LINES.1);
+    let body = rendered(&Text { csrf, link, machines, lines, page });
+    with_rail(view, csrf, (&page.template.name, HERE), &body)
+}
