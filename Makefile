@@ -5,7 +5,7 @@ PROGRAMS := target/programs
 CARGO := cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build artifacts peers demo demo-capi check test shake soak bench bench-api bench-bmc bench-capi bench-growth bench-boot \
+.PHONY: help setup build artifacts peers announce demo demo-capi check test shake soak bench bench-api bench-bmc bench-capi bench-growth bench-boot bench-web \
   bench-hostile bench-imaging bench-agents bench-box released image image-dev advisories fuzz clean
 
 help: ## list the targets
@@ -25,8 +25,17 @@ build: setup ## build every program, into target/programs
 artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
 	@TINBOX_BIN=$(PROGRAMS) tests/step.sh artifacts image/artifacts.sh out/artifacts
 
-demo: artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
+# A demonstration builds no kernel: it takes the one in the cache, else Debian's.
+ifndef KERNEL
+demo demo-capi: export KERNEL = $(shell CACHED=1 image/kernel/build.sh >/dev/null 2>&1 && echo own || echo stock)
+endif
+
+demo: announce artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
 	@$(PROGRAMS)/tinbox-demo
+
+announce:
+	@echo 'The first run installs packages and compiles, on two cores for about 15 minutes. Later runs'
+	@echo 'take 2 minutes. DEMO_KEEP=1 keeps the rack and its page at the end.'
 
 demo-capi: artifacts ## make a cluster of a virtual NUC by clusterctl and the box (root)
 	@$(PROGRAMS)/tinbox-demo-capi
@@ -59,6 +68,12 @@ bench-bmc: setup ## measure power control beside ipmitool and sushy, and 1,000 B
 	$(CARGO) build --release -p supervisor -p api-bench
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-bmc
+
+bench-web: setup ## measure the page beside Tinkerbell's UI, and 20 open tabs
+	@tests/peers/tinkerbell-server/build.sh >/dev/null
+	$(CARGO) build --release -p supervisor -p api-bench
+	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
+	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-web
 
 bench-capi: build peers ## measure the Cluster API provider beside CAPT and Tinkerbell (root)
 	@tests/peers/tinkerbell-server/build.sh >/dev/null

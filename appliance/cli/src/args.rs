@@ -44,8 +44,44 @@ pub struct Args {
     #[arg(short, long, global = true, default_value = "table", value_parser = Output::parse)]
     pub output: Output,
 
+    /// Print tables without their line of headings
+    #[arg(long, global = true)]
+    pub no_headers: bool,
+
+    /// Print only names, one per line, as `-o name`
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
+    /// Options of Tinkerbell's older programs, which the kubeconfig replaces
+    #[command(flatten)]
+    pub retired: Retired,
+
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Options of Tinkerbell's older programs. They are accepted, so that old scripts run, and ignored.
+#[derive(Debug, clap::Args)]
+pub struct Retired {
+    #[arg(long, global = true, hide = true, value_name = "HOST:PORT")]
+    pub tinkerbell_grpc_authority: Option<String>,
+    #[arg(long, global = true, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    pub tinkerbell_tls: Option<String>,
+    #[arg(long, global = true, hide = true, value_name = "CODE")]
+    pub facility: Option<String>,
+}
+
+impl Retired {
+    /// Returns a hint for the first retired option that is given; `None` without one.
+    pub fn hint(&self) -> Option<String> {
+        let given = [
+            ("tinkerbell-grpc-authority", &self.tinkerbell_grpc_authority),
+            ("tinkerbell-tls", &self.tinkerbell_tls),
+            ("facility", &self.facility),
+        ];
+        let (name, _) = given.into_iter().find(|(_, value)| value.is_some())?;
+        Some(format!("hint: --{name} has no effect: the kubeconfig names the box"))
+    }
 }
 
 /// Format or destination of the output: the value of `--output`.

@@ -27,7 +27,10 @@ pub async fn run(args: Args, is_tink: bool) -> Result<(), Error> {
             return Err(Error::Usage(why));
         }
     };
+    let format = if args.quiet { Format::Name } else { format };
     let printer = Printer::new(format);
+    let printer = if args.no_headers { printer.without_headings() } else { printer };
+    args.retired.hint().iter().for_each(|hint| printer.note(hint));
     if let Some(done) = without_box(&printer, &args.command) {
         return done;
     }

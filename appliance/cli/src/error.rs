@@ -127,6 +127,9 @@ pub enum Error {
     /// An action on a machine was not requested.
     #[error(transparent)]
     Action(ActionError),
+    /// The command is of older Tinkerbell, and another one does its work now.
+    #[error("this command no longer exists")]
+    Retired(&'static str),
     /// The box or a machine needs a person: the result of `status --check`.
     #[error("{0}")]
     NeedsPerson(String),
@@ -265,6 +268,7 @@ impl Error {
             Error::Unable { hint, .. } => (*hint).to_owned(),
             Error::Flash(error) => error.hint()?.to_owned(),
             Error::State { hint, .. } => hint.clone(),
+            Error::Retired(now) => format!("use `{now}`"),
             Error::NoMachine(_) => format!("`{program} machine list` shows all names"),
             Error::NeedsPerson(_) => format!("`{program} status` shows the reason"),
             Error::Action(error) => match error {

@@ -17,7 +17,7 @@ use crate::error::Error;
 pub use bar::Bar;
 pub use printers::document::{brief, yaml};
 pub use printers::machines::since;
-pub use printers::table::{Cell, Table, line};
+pub use printers::table::{Cell, Table};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -48,6 +48,8 @@ pub struct Printer {
     live: bool,
     /// Width of the terminal of standard output; `None` if it is not a terminal.
     width: Option<usize>,
+    /// False for tables without their line of headings.
+    has_headings: bool,
 }
 
 /// Width of text for people that goes to a file or another program, in characters.
@@ -60,7 +62,12 @@ impl Printer {
         let size = io::stdout().is_terminal().then(|| tcgetwinsize(io::stdout()).ok()).flatten();
         let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
         let color = wanted && io::stdout().is_terminal();
-        Printer { format, color, live: io::stderr().is_terminal(), width }
+        Printer { format, color, live: io::stderr().is_terminal(), width, has_headings: true }
+    }
+
+    /// Returns a printer whose tables have no line of headings.
+    pub fn without_headings(self) -> Printer {
+        Printer { has_headings: false, ..self }
     }
 
     /// Returns width and colors of text for people.
@@ -128,6 +135,7 @@ impl Printer {
             self.width.iter().for_each(|width| brief.fit(*width));
             brief
         };
+        let table = if self.has_headings { table } else { table.without_headings() };
         self.line(table.render(self.color).trim_end_matches('\n'))
     }
 

@@ -31,10 +31,12 @@ pub enum Action {
     PowerCycle,
     /// Removes the failure of the workflow from the list of problems.
     Dismiss,
+    /// Erases all disks of the machine, by a Workflow.
+    Erase,
 }
 
 /// All actions, in the order in which an interface shows them.
-pub const ACTIONS: [Action; 12] = [
+pub const ACTIONS: [Action; 13] = [
     Action::Retry,
     Action::StartOver,
     Action::Install,
@@ -47,6 +49,7 @@ pub const ACTIONS: [Action; 12] = [
     Action::PowerOff,
     Action::PowerCycle,
     Action::Dismiss,
+    Action::Erase,
 ];
 
 /// Confirmation that an interface requires before it sends the request.
@@ -125,6 +128,16 @@ impl Action {
                 ),
                 Confirmation::Form,
                 &[("create", HARDWARE)],
+            ),
+            Action::Erase => row(
+                ("erase", "Erase"),
+                (
+                    "Erases every disk that the Hardware of the machine lists.",
+                    "Everything on these disks is lost.",
+                    "The erasure is requested. It begins when the machine boots from the network.",
+                ),
+                Confirmation::Name,
+                &[("create", TEMPLATE), ("create", WORKFLOW)],
             ),
             Action::Retry | Action::StartOver | Action::Dismiss => self.after_failure(),
             Action::Cancel | Action::Pause | Action::Resume => self.on_workflow(),

@@ -1,5 +1,7 @@
 //! Execution of the actions on workflows and power.
 
+mod erase;
+
 use std::sync::Arc;
 
 use api::bmc::JOB;
@@ -53,9 +55,10 @@ impl MachineActions {
     /// The machine does not permit the action, or an object cannot be written. Nothing is changed.
     pub async fn request(&self, request: &ActionRequest) -> Result<(), ActionError> {
         let hardware = machine(&*self.objects, &request.machine).await?;
-        match request.action.power() {
-            Some(_) => self.switch(&hardware, request).await,
-            None => self.change_workflow(&hardware, request).await,
+        match (request.action.power(), request.action) {
+            (Some(_), _) => self.switch(&hardware, request).await,
+            (None, Action::Erase) => erase::erase(&*self.objects, &hardware, &request.id).await,
+            (None, _) => self.change_workflow(&hardware, request).await,
         }
     }
 

@@ -25,9 +25,11 @@ pub fn offered(machine: &Machine) -> Vec<Action> {
         MachineState::Failed | MachineState::TimedOut => vec![Retry, StartOver, Install, Dismiss],
         MachineState::Canceled => vec![Retry, StartOver, Install],
     };
+    let erases = actions.contains(&Install) && machine.state != MachineState::New;
     if machine.has_bmc && machine.state != MachineState::Removing {
         actions.extend(power(machine.power));
     }
+    actions.extend(erases.then_some(Action::Erase));
     actions
 }
 
@@ -87,15 +89,18 @@ mod tests {
     #[test]
     fn a_switch_is_offered_only_to_the_other_state() {
         let off = Machine { power: Power::Off, ..machine(MachineState::Ready) };
-        assert_eq!(offered(&off), [Action::Install, Action::PowerOn]);
+        assert_eq!(offered(&off), [Action::Install, Action::PowerOn, Action::Erase]);
         let unknown = Machine { power: Power::Unknown, ..off };
-        assert_eq!(offered(&unknown), [Action::Install, Action::PowerOn, Action::PowerOff]);
+        let both = [Action::Install, Action::PowerOn, Action::PowerOff, Action::Erase];
+        assert_eq!(offered(&unknown), both);
     }
 
     #[test]
     fn a_running_workflow_is_never_replaced() {
         for state in [MachineState::Waiting, MachineState::Booting, MachineState::Installing] {
-            assert!(!offered(&machine(state)).contains(&Action::Install), "{state:?}");
+            for action in [Action::Install, Action::Erase] {
+                assert!(!offered(&machine(state)).contains(&action), "{state:?}");
+            }
         }
         let trouble = Trouble { code: NOT_RENDERED.into(), ..Trouble::default() };
         let unrendered = Machine { trouble: Some(trouble), ..machine(MachineState::Failed) };
@@ -109,6 +114,7 @@ mod tests {
             assert_eq!(confirmation(action, &serving), Confirmation::Name);
             assert_ne!(confirmation(action, &failed), Confirmation::Name);
         }
+        assert_eq!(confirmation(Action::Erase, &failed), Confirmation::Name, "always");
         for action in ACTIONS.into_iter().filter(|it| it.description().loss.is_empty()) {
             assert_ne!(confirmation(action, &serving), Confirmation::Name, "{action:?}");
         }

@@ -9,3 +9,4 @@ pub mod inventory;
 pub mod machines;
 pub mod overview;
 pub mod table;
+pub mod workflow;

@@ -42,6 +42,7 @@ pub struct Table {
     headings: Vec<&'static str>,
     details: &'static [&'static str],
     rows: Vec<Vec<Cell>>,
+    has_headings: bool,
 }
 
 /// Minimum width of a column that [`Table::fit`] shortens, in characters.
@@ -52,12 +53,17 @@ const ELLIPSIS: char = '…';
 impl Table {
     /// Creates a table without rows.
     pub fn new(headings: &[&'static str]) -> Table {
-        Table { headings: headings.to_vec(), details: &[], rows: Vec::new() }
+        Table { headings: headings.to_vec(), details: &[], rows: Vec::new(), has_headings: true }
     }
 
     /// Names the columns that only a wide table has.
     pub fn with_details(self, details: &'static [&'static str]) -> Table {
         Table { details, ..self }
+    }
+
+    /// Leaves out the line of headings.
+    pub fn without_headings(self) -> Table {
+        Table { has_headings: false, ..self }
     }
 
     /// Appends a row with a cell for each heading; later headings may lack one.
@@ -68,8 +74,9 @@ impl Table {
     /// Returns the table without the columns of [`Table::with_details`].
     pub fn brief(self) -> Table {
         let stays: Vec<bool> = self.headings.iter().map(|it| !self.details.contains(it)).collect();
-        let rows = self.rows.into_iter().map(|row| kept(row, &stays)).collect();
-        Table { headings: kept(self.headings, &stays), details: &[], rows }
+        let Table { headings, rows, has_headings, .. } = self;
+        let rows = rows.into_iter().map(|row| kept(row, &stays)).collect();
+        Table { headings: kept(headings, &stays), details: &[], rows, has_headings }
     }
 
     /// Shortens the widest texts, so that no line is wider than `width` characters. A table with
@@ -109,7 +116,7 @@ impl Table {
         let widths = self.widths();
         let headings: Vec<Cell> = self.headings.iter().map(|it| Cell::from(*it)).collect();
         let mut text = String::new();
-        for row in std::iter::once(&headings).chain(&self.rows) {
+        for row in self.has_headings.then_some(&headings).into_iter().chain(&self.rows) {
             text.push_str(&line(row, &widths, color));
             text.push('\n');
         }
@@ -181,6 +188,7 @@ mod tests {
         brief.fit(30);
         let want = "NAME   WHY\nnuc1   the server at files.ex…\nné\n";
         assert_eq!(brief.render(false), want);
+        assert!(!brief.clone().without_headings().render(false).contains("NAME"));
         brief.fit(1);
         assert!(brief.render(false).contains("the server …\n"), "{}", brief.render(false));
     }

@@ -1,7 +1,7 @@
 //! Templates as a person edits them: list, check, rendering for a machine, and storing.
 //!
-//! Never: changes a workflow that uses a Template, or stores a text over one that the person did not
-//! see.
+//! Never: changes a workflow that uses a Template, or stores a text over one that the person did
+//! not see.
 //!
 //! Enter at [`TemplateEditor`] and [`check`].
 

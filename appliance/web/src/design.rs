@@ -1,5 +1,7 @@
 //! Style sheet, script and status shapes of the pages.
 
+use std::hash::{Hash as _, Hasher as _};
+
 use status::words::{Shape, Tone};
 
 /// Text of the style sheet, in the colors that the browser prefers.
@@ -24,6 +26,13 @@ pub fn style(theme: &str) -> String {
         "light" => STYLE.replace(DARK, "@media not all").replace(BOTH, "color-scheme: light;"),
         _ => STYLE.to_owned(),
     }
+}
+
+/// Returns the entity tag of a file (RFC 9110 section 8.8.3): other content has another tag.
+pub fn tag(content: &str) -> String {
+    let mut hasher = std::hash::DefaultHasher::new();
+    content.hash(&mut hasher);
+    format!("\"{:016x}\"", hasher.finish())
 }
 
 /// Returns the CSS class of a tone.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
-use axum::http::header::{ACCEPT, COOKIE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, COOKIE, ETAG, IF_NONE_MATCH, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::routing::get;
@@ -226,13 +226,19 @@ async fn asset(kind: &'static str, body: &'static str) -> PageResponse {
     answer
 }
 
-/// Sends the style sheet in the colors that the person chose.
+/// Sends the style sheet in the colors that the person chose. Browsers ask each time, because
+/// Chromium does not tell cached answers apart by the cookie (`Vary`).
 async fn style(headers: HeaderMap) -> PageResponse {
     let theme = cookie(&headers, response::THEME).unwrap_or_default();
-    let mut answer = content(StatusCode::OK, "text/css; charset=utf-8", design::style(theme));
-    let cached = HeaderValue::from_static("private, max-age=3600");
-    answer.headers_mut().insert("cache-control", cached);
-    answer.headers_mut().insert("vary", HeaderValue::from_static("cookie"));
+    let style = design::style(theme);
+    let tag = design::tag(&style);
+    let known = headers.get(IF_NONE_MATCH).is_some_and(|it| it.as_bytes() == tag.as_bytes());
+    let mut answer = match known {
+        true => content(StatusCode::NOT_MODIFIED, "text/css; charset=utf-8", ""),
+        false => content(StatusCode::OK, "text/css; charset=utf-8", style),
+    };
+    answer.headers_mut().insert("cache-control", HeaderValue::from_static("private, no-cache"));
+    answer.headers_mut().extend(HeaderValue::try_from(tag).ok().map(|tag| (ETAG, tag)));
     answer
 }
 

@@ -1,9 +1,11 @@
-//! Parts of the benches of the API and of Cluster API: a client that opens few connections, and the
-//! memory of processes.
+//! Parts of the benches of the API, of power control, of the pages and of Cluster API: a client
+//! that opens few connections, and memory and processor time of processes.
 //!
 //! Never: measures or compares. Enter at [`client::Client`] and [`rss_mib`].
 
 pub mod client;
 mod memory;
+mod processor;
 
 pub use memory::rss_mib;
+pub use processor::cpu_percent;

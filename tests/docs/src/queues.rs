@@ -71,12 +71,12 @@ const ROWS: &[Row] = &[
         "a write waits for a place, and with it its request",
     ),
     (
-        "appliance/web/src/handlers/backup.rs send",
+        "appliance/web/src/handlers/box_actions/backup.rs send",
         "pieces of a backup sent by a form",
         "the upload waits",
     ),
     (
-        "appliance/web/src/handlers/backup.rs ignored",
+        "appliance/web/src/handlers/box_actions/backup.rs ignored",
         "pieces of a refused backup",
         "never full: it has no receiver",
     ),

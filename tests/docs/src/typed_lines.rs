@@ -99,6 +99,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo make bench-capi", BENCH),
     ("make bench-api", BENCH),
     ("make bench-bmc", BENCH),
+    ("make bench-web", BENCH),
     ("sudo make bench-imaging", BENCH),
     ("make bench-agents", BENCH),
     ("make bench-growth", BENCH),

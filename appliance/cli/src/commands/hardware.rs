@@ -27,6 +27,7 @@ pub enum Command {
         file: String,
     },
     /// List machines. Example: `tinbox hardware list`
+    #[command(alias = "ls")]
     List,
     /// Show one machine. Example: `tinbox hardware get 52:54:00:77:00:01`
     #[command(aliases = ["id", "mac", "ip"])]
@@ -35,8 +36,12 @@ pub enum Command {
         #[arg(value_name = "NAME|ID|MAC|IP")]
         machine: String,
     },
+    /// Retired: `tinbox status --watch` shows changes
+    #[command(hide = true)]
+    Watch,
     /// Delete the records of machines from the box; does not power off or wipe the machines.
     /// Example: `tinbox hardware delete nuc1`
+    #[command(alias = "rm")]
     Delete {
         /// Names, ids, MAC or IP addresses of the machines
         #[arg(required = true, value_name = "NAME|ID|MAC|IP")]
@@ -53,6 +58,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             let items = context.list(HARDWARE).await?;
             context.printer.objects(items, table)
         }
+        Command::Watch => Err(Error::Retired("tinbox status --watch")),
         Command::Get { machine } => context.show(HARDWARE, &machine).await,
         Command::Delete { machines, confirm } => {
             context.delete(HARDWARE, &machines, confirm, effect).await

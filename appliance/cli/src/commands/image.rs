@@ -18,6 +18,7 @@ pub enum Command {
     /// of their eviction
     ///
     /// Example: `tinbox image list`
+    #[command(alias = "ls")]
     List,
     /// Pin an image so that it is never evicted; downloads it if it is missing
     ///

@@ -45,6 +45,10 @@ pub enum Command {
     ///
     /// Example: `tinbox machine start-over nuc1`
     StartOver(act::Arguments),
+    /// Erase every disk that the Hardware of a machine lists
+    ///
+    /// Example: `tinbox machine erase nuc1`
+    Erase(act::Arguments),
     /// Cancel the running workflow of a machine
     ///
     /// Example: `tinbox machine cancel nuc1`
@@ -99,6 +103,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Enroll(arguments) => install::enroll(context, arguments).await,
         Command::Retry(arguments) => act::run(context, Action::Retry, arguments).await,
         Command::StartOver(arguments) => act::run(context, Action::StartOver, arguments).await,
+        Command::Erase(arguments) => act::run(context, Action::Erase, arguments).await,
         Command::Cancel(arguments) => act::run(context, Action::Cancel, arguments).await,
         Command::Pause(arguments) => act::run(context, Action::Pause, arguments).await,
         Command::Resume(arguments) => act::run(context, Action::Resume, arguments).await,

@@ -16,6 +16,7 @@ use crate::output::{Cell, Table, age, text};
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List networks. Example: `tinbox network list`
+    #[command(alias = "ls")]
     List,
     /// Show one network. Example: `tinbox network get eth1`
     Get {

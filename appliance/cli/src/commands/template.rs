@@ -74,6 +74,7 @@ pub enum Command {
         hardware: String,
     },
     /// List templates. Example: `tinbox template list`
+    #[command(alias = "ls")]
     List,
     /// Show one template. Example: `tinbox template get debian`
     Get {
@@ -83,6 +84,7 @@ pub enum Command {
     },
     /// Delete templates, but not the workflows that use them. Example: `tinbox template delete
     /// debian`
+    #[command(alias = "rm")]
     Delete {
         /// Names or ids of the templates
         #[arg(required = true, value_name = "NAME|ID")]

@@ -3,13 +3,13 @@
 mod create;
 pub mod follow;
 mod request;
-mod rows;
 pub mod variables;
 
 use std::time::Duration;
 
 use api::tinkerbell::{RetryFrom, WORKFLOW, Workflow};
 use jiff::Timestamp;
+use printers::workflow as rows;
 use serde_json::Value;
 use status::plain;
 
@@ -30,6 +30,7 @@ pub enum Command {
     #[command(verbatim_doc_comment)]
     Create(create::Arguments),
     /// List workflows. Example: `tinbox workflow list`
+    #[command(alias = "ls")]
     List,
     /// Show one workflow. Example: `tinbox workflow get nuc1-x7k2p`
     Get {
@@ -53,6 +54,20 @@ pub enum Command {
         /// restart of the box does not end the command
         #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
         timeout: Duration,
+    },
+    /// Show the progress of a workflow in one row, as older Tinkerbell
+    #[command(hide = true)]
+    State {
+        /// Name or id of the workflow
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
+    },
+    /// Retired: the workflow has its data
+    #[command(hide = true)]
+    Data {
+        /// Name or id of the workflow
+        #[arg(value_name = "NAME|ID")]
+        workflow: String,
     },
     /// Retry a failed or timed-out workflow
     ///
@@ -97,6 +112,7 @@ pub enum Command {
     },
     /// Delete workflows, including running ones: a Tinbox agent stops the running action. Example:
     /// `tinbox workflow delete a b`
+    #[command(alias = "rm")]
     Delete {
         /// Names or ids of the workflows
         #[arg(required = true, value_name = "NAME|ID")]
@@ -131,6 +147,11 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
                 None => context.printer.table(rows::table(&rows)),
             }
         }
+        Command::State { workflow } => {
+            let workflow = typed(&context.find(WORKFLOW, &workflow).await?)?;
+            context.printer.table(rows::state(&workflow))
+        }
+        Command::Data { .. } => Err(Error::Retired("tinbox workflow get NAME -o yaml")),
         Command::Retry { workflow, from } => request::retry(context, &workflow, from).await,
         Command::Cancel { workflow, confirm } => request::cancel(context, &workflow, confirm).await,
         Command::Pause { workflow } => request::pause(context, &workflow, true).await,

@@ -31,6 +31,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_)
+            | Error::Retired(_)
             | Error::Argument { .. }
             | Error::Read { .. }
             | Error::Content { .. }

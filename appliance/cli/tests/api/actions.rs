@@ -132,6 +132,22 @@ async fn what_loses_something_is_confirmed_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_machine_is_erased_only_by_its_name() {
+    let place = rack(MachineState::Ready, "SUCCESS").await;
+    let patch = resources::Patch::Merge(json!({ "spec": { "disks": [{ "device": "/dev/sda" }] } }));
+    let options = WriteOptions::default();
+    place.engine.patch(HARDWARE, "default", "nuc1", patch, options).await.unwrap();
+    let (code, said) = at_terminal(&place, "machine erase nuc1", "yes").await;
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("Everything on these disks is lost."), "{said}");
+    let (code, said) = at_terminal(&place, "machine erase nuc1", "nuc1").await;
+    assert_eq!(code, 0, "{said}");
+    let all = place.engine.list(WORKFLOW, Some("default"), ListOptions::default()).await.unwrap();
+    let erases = |it: &&Value| it["spec"]["templateRef"] == "tinbox-erase-disks";
+    assert_eq!(all.items.iter().filter(erases).count(), 1, "{all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_running_workflow_is_canceled_and_paused_by_its_machine() {
     let place = rack(MachineState::Installing, "RUNNING").await;
     place.run(&["machine", "pause", "nuc1"]).await.good();
@@ -151,7 +167,7 @@ async fn an_action_that_the_state_forbids_names_those_that_it_permits() {
     let refused = place.run(&["machine", "retry", "nuc1"]).await;
     assert_eq!((refused.code, refused.out.as_str()), (4, ""));
     let said = "error: cannot retry nuc1: its state is In service\nhint: nuc1 permits: install, \
-                power-on, power-off\n";
+                power-on, power-off, erase\n";
     assert_eq!(refused.err, said);
     // The view is older than the workflow.
     show(&place, MachineState::Failed);

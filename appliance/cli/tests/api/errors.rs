@@ -107,6 +107,7 @@ async fn usage_is_shown_with_examples() {
         vec!["machine", "enroll"],
         vec!["machine", "retry"],
         vec!["machine", "start-over"],
+        vec!["machine", "erase"],
         vec!["machine", "cancel"],
         vec!["machine", "pause"],
         vec!["machine", "resume"],

@@ -126,3 +126,50 @@ async fn a_push_can_be_repeated() {
     );
     assert_eq!(place.run(&["hardware", "list", "-o", "name"]).await.good(), "");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_verbs_and_options_work() {
+    let place = Place::start().await;
+    place.file("template.yaml", TEMPLATE);
+    let mut push = place.command("tink", &["hardware", "push", "--file", "-"]);
+    let mut child = push.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut typed = child.stdin.take().unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut typed, NUC1.as_bytes()).await.unwrap();
+    drop(typed);
+    assert!(end(child).await.good().ends_with("hardware/nuc1 created\n"));
+    tink(&place, "tink template create --file template.yaml").await.good();
+    let create = "tink workflow create -t basic-provision -r 52:54:00:77:00:01 --name w1 --no-boot";
+    tink(&place, create).await.good();
+    let action = |name: &str, state: &str| serde_json::json!({ "id": name, "name": name, "image": "x", "timeout": 60, "state": state });
+    let actions = [action("wipe-disk", "SUCCESS"), action("install-os", "RUNNING")];
+    let agent = "52:54:00:77:00:01";
+    let task = serde_json::json!({ "id": "1", "name": "os", "agentID": agent, "actions": actions });
+    let current = serde_json::json!({
+        "taskID": "1", "actionID": "install-os", "taskName": "os", "actionName": "install-os",
+        "agentID": agent, "state": "RUNNING",
+    });
+    let status =
+        serde_json::json!({ "state": "RUNNING", "tasks": [task], "currentState": current });
+    place.write_status("tinkerbell.org/workflows", "w1", status).await;
+    let state = tink(&place, "tink workflow state w1").await.good();
+    let row = "w1         50 %       os     install-os   52:54:00:77:00:01   running\n";
+    assert!(state.ends_with(row), "{state}");
+    assert_eq!(tink(&place, "tink hardware ls -q").await.good(), "hardware/nuc1\n");
+    let bare = tink(&place, "tink workflow list --no-headers").await.good();
+    assert!(bare.starts_with("w1 ") && bare.lines().count() == 1, "{bare}");
+    let old = tink(&place, "tink hardware list --tinkerbell-grpc-authority 10.0.0.1:42113").await;
+    assert!(old.err.starts_with("hint: --tinkerbell-grpc-authority has no effect"), "{old:?}");
+    old.good();
+    for (line, now) in [
+        ("tink hardware watch", "tinbox status --watch"),
+        ("tink workflow data w1", "tinbox workflow get NAME -o yaml"),
+    ] {
+        let retired = tink(&place, line).await;
+        assert_eq!(retired.code, 2);
+        let said = format!("error: this command no longer exists\nhint: use `{now}`\n");
+        assert_eq!(retired.err, said);
+    }
+    tink(&place, "tink workflow rm w1 --yes").await.good();
+    tink(&place, "tink template delete basic-provision --yes").await.good();
+    assert_eq!(tink(&place, "tink template list --no-headers").await.good().trim(), "");
+}

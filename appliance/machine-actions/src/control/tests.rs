@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use api::bmc::JOB;
-use api::tinkerbell::{CANCEL_REQUEST, HARDWARE, RETRY_FROM, RETRY_REQUEST, WORKFLOW};
+use api::tinkerbell::{CANCEL_REQUEST, HARDWARE, RETRY_FROM, RETRY_REQUEST, TEMPLATE, WORKFLOW};
 use objects::Objects as _;
 use objects::fake::Memory;
 use serde_json::{Value, json};
@@ -140,4 +140,40 @@ async fn an_installation_is_never_requested_without_its_form() {
         assert!(actions.request(&request(action, "a")).await.is_err());
     }
     assert_eq!(memory.list(WORKFLOW, None).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn every_listed_disk_is_erased_by_a_workflow_of_its_own() {
+    let (memory, actions) = world("SUCCESS");
+    let erase = || request(Action::Erase, "ab12");
+    let refused = actions.request(&erase()).await.unwrap_err().to_string();
+    assert!(refused.ends_with("its Hardware lists no disk"), "{refused}");
+    let spec = json!({
+        "interfaces": [{ "dhcp": { "mac": "52:54:00:77:00:01" } }],
+        "disks": [{ "device": "/dev/sda" }, { "device": "/dev/nvme0n1" }],
+    });
+    memory.put(HARDWARE, object("nuc1", "lab", spec.clone(), json!({})));
+    actions.request(&erase()).await.unwrap();
+    actions.request(&erase()).await.unwrap();
+    let all = memory.list(WORKFLOW, None).await.unwrap();
+    let made: Vec<&Value> =
+        all.iter().filter(|it| it["metadata"]["name"] == "nuc1-erase-ab12").collect();
+    assert_eq!(made.len(), 1, "the same request twice has one effect");
+    assert_eq!(made[0]["spec"]["hardwareMap"]["device_1"], "52:54:00:77:00:01");
+    assert!(made[0]["spec"].get("bootOptions").is_none(), "it has no BMC");
+    let hardware = memory.list(HARDWARE, None).await.unwrap();
+    let nuc1 = hardware.iter().find(|it| it["metadata"]["name"] == "nuc1").unwrap();
+    assert_eq!(nuc1["spec"]["interfaces"][0]["netboot"]["allowPXE"], true);
+    let templates = memory.list(TEMPLATE, None).await.unwrap();
+    let data = templates[0]["spec"]["data"].as_str().unwrap();
+    let map = [("device_1".to_owned(), "a".to_owned())].into();
+    let rendered = template::render(data, &api::document::data(&map, nuc1)).unwrap();
+    for disk in ["/dev/sda", "/dev/nvme0n1"] {
+        assert!(rendered.contains(&format!("BLOCK_DEVICE: \"{disk}\"")), "{rendered}");
+    }
+    let mut owned = object("nuc1", "lab", spec, json!({}));
+    owned["metadata"]["labels"][api::infrastructure::OWNER_NAME] = "edge-1".into();
+    memory.put(HARDWARE, owned);
+    let refused = actions.request(&request(Action::Erase, "cd34")).await.unwrap_err();
+    assert!(refused.to_string().contains("belongs to machine edge-1"), "{refused}");
 }

@@ -227,8 +227,8 @@ fn machine(machine: &Machine) -> Problem {
     }
 }
 
-/// Returns the problem of a machine whose work is delayed: a notice, which becomes urgent if the box
-/// itself cannot end the delay.
+/// Returns the problem of a machine whose work is delayed: a notice, which becomes urgent if the
+/// box itself cannot end the delay.
 fn delay(delayed: &Machine, now: Timestamp) -> Problem {
     let is_long = delayed.since.is_some_and(|since| now.duration_since(since) >= DELAY_MAX);
     let urgent = is_long && delayed.state != MachineState::Silent;

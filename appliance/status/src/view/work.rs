@@ -164,7 +164,7 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
         what: what.into(),
         on: workflow.spec.hardware_ref.as_str().into(),
         why: phrase(why).into(),
-        now: format!("See its history, fix the cause, then: tinbox workflow retry {name}").into(),
+        now: "See its history, fix the cause, then retry it".into(),
         code: ended.reason.into(),
         ..Trouble::default()
     })

@@ -9,7 +9,7 @@ use axum::routing::get;
 use serde::Deserialize;
 
 use super::{PageResponse, Site, SiteState, csrf};
-use crate::page::search::{Found, results};
+use crate::page::search::{SearchResults, results};
 use crate::response::{html, see};
 
 /// Maximum length of a search text in characters; the rest is ignored.
@@ -35,7 +35,7 @@ async fn search(
     let text: String = query.q.trim().chars().take(TEXT_CHARS_MAX).collect();
     let view = site.view().await;
     let templates = site.templates().list().await.unwrap_or_default();
-    let found = Found::of(&view, &templates, &text);
+    let found = SearchResults::of(&view, &templates, &text);
     if let Some(path) = found.only(&text) {
         return see(path);
     }

@@ -140,7 +140,8 @@ async fn show(
     let (view, editor) = (site.view().await, site.templates());
     match editor.find(&name).await {
         Ok(Some(template)) => {
-            let shown = Shown { template: &template, machine: &query.machine, ..Shown::new(&csrf) };
+            let shown =
+                TextState { template: &template, machine: &query.machine, ..TextState::new(&csrf) };
             text_page(&site, &view, shown).await
         }
         Ok(None) => {
@@ -152,7 +153,7 @@ async fn show(
 }
 
 /// Text of a template with everything that its page shows.
-struct Shown<'a> {
+struct TextState<'a> {
     csrf: &'a str,
     template: &'a StoredTemplate,
     machine: &'a str,
@@ -165,14 +166,14 @@ struct Shown<'a> {
 static NO_TEMPLATE: StoredTemplate =
     StoredTemplate { name: String::new(), text: String::new(), revision: String::new() };
 
-impl<'a> Shown<'a> {
+impl<'a> TextState<'a> {
     fn new(csrf: &'a str) -> Self {
         Self { csrf, template: &NO_TEMPLATE, machine: "", error: None, saved: false }
     }
 }
 
-async fn text_page(site: &Site, view: &StatusView, shown: Shown<'_>) -> PageResponse {
-    let Shown { csrf, template, machine, mut error, saved } = shown;
+async fn text_page(site: &Site, view: &StatusView, shown: TextState<'_>) -> PageResponse {
+    let TextState { csrf, template, machine, mut error, saved } = shown;
     let mut rendering = String::new();
     if !machine.is_empty() && error.is_none() {
         match site.templates().render(&template.text, machine).await {
@@ -220,16 +221,17 @@ async fn save(
     // Browsers send line ends as CR LF.
     let text = form.text.replace("\r\n", "\n");
     let typed = StoredTemplate { name, text, revision: form.revision };
-    let shown = Shown { template: &typed, machine: &form.machine, ..Shown::new(&form.csrf) };
+    let shown =
+        TextState { template: &typed, machine: &form.machine, ..TextState::new(&form.csrf) };
     if !form.preview.is_empty() {
         return text_page(&site, &view, shown).await;
     }
     match site.templates().save(&typed).await {
         Ok(stored) => {
-            let shown = Shown { template: &stored, saved: true, ..shown };
+            let shown = TextState { template: &stored, saved: true, ..shown };
             text_page(&site, &view, shown).await
         }
-        Err(error) => text_page(&site, &view, Shown { error: Some(error), ..shown }).await,
+        Err(error) => text_page(&site, &view, TextState { error: Some(error), ..shown }).await,
     }
 }
 

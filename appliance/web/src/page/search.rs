@@ -14,12 +14,12 @@ const RESULTS_MAX: usize = 50;
 #[template(path = "search.html")]
 struct Results<'a> {
     text: &'a str,
-    kinds: &'a [(&'static str, Vec<FoundItem>)],
+    kinds: &'a [(&'static str, Vec<SearchItem>)],
     none: bool,
 }
 
 /// One result of a search.
-pub struct FoundItem {
+pub struct SearchItem {
     /// Name of the object.
     pub name: String,
     /// Path of its page.
@@ -29,12 +29,12 @@ pub struct FoundItem {
 }
 
 /// Results of a search, by kind.
-pub struct Found {
-    kinds: Vec<(&'static str, Vec<FoundItem>)>,
+pub struct SearchResults {
+    kinds: Vec<(&'static str, Vec<SearchItem>)>,
 }
 
-impl Found {
-    /// Finds the objects with `text` in one of their fields, in any case; nothing for an empty text.
+impl SearchResults {
+    /// Finds the objects with `text` in one of their fields, ignoring case; none for an empty text.
     pub fn of(view: &StatusView, templates: &[TemplateSummary], text: &str) -> Self {
         let wanted = text.to_lowercase();
         let matches = |fields: &[&str]| {
@@ -44,25 +44,25 @@ impl Found {
             let mac = it.mac.map(|mac| mac.to_string()).unwrap_or_default();
             matches(&[&it.name, &mac, &it.ip, &it.model, it.state.word().text])
         });
-        let machines = machines.map(|it| FoundItem {
+        let machines = machines.map(|it| SearchItem {
             name: it.name.to_string(),
             link: link(&it.name),
             detail: format!("{} · {}", it.status(), it.model),
         });
         let workflows =
             view.workflows.iter().filter(|it| matches(&[&it.name, &it.machine, &it.template]));
-        let workflows = workflows.map(|it| FoundItem {
+        let workflows = workflows.map(|it| SearchItem {
             name: it.name.to_string(),
             link: workflow_link(&it.name),
             detail: format!("{} on {}", it.template, it.machine),
         });
         let templates = templates.iter().filter(|it| matches(&[&it.name]));
-        let templates = templates.map(|it| FoundItem {
+        let templates = templates.map(|it| SearchItem {
             name: it.name.clone(),
             link: template_link(&it.name),
             detail: String::new(),
         });
-        let mut kinds: Vec<(&'static str, Vec<FoundItem>)> = vec![
+        let mut kinds: Vec<(&'static str, Vec<SearchItem>)> = vec![
             ("Machines", machines.take(RESULTS_MAX).collect()),
             ("Workflows", workflows.take(RESULTS_MAX).collect()),
             ("Templates", templates.take(RESULTS_MAX).collect()),
@@ -85,8 +85,8 @@ impl Found {
     }
 }
 
-/// Renders the results.
-pub fn results(view: &StatusView, csrf: &str, text: &str, found: &Found) -> String {
+/// Renders the page with the results for `text`.
+pub fn results(view: &StatusView, csrf: &str, text: &str, found: &SearchResults) -> String {
     let body = rendered(&Results { text, kinds: &found.kinds, none: found.kinds.is_empty() });
     with_rail(view, csrf, ("Search", ""), &body)
 }

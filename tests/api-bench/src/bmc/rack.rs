@@ -1,13 +1,12 @@
 //! Cost of 1,000 simulated BMCs, which a real `tinboxd` polls every 30 s.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use api_bench::client::{Access, Client};
-use api_bench::rss_mib;
+use api_bench::{cpu_percent, rss_mib};
 use bytes::Bytes;
 use figures::{Goal, Table};
 use http::Method;
@@ -30,8 +29,6 @@ const INTERVALS: u64 = 3;
 const CPU_MAX: f64 = 5.0;
 /// Maximum growth of the resident memory, in MiB.
 const GROWTH_MAX: f64 = 16.0;
-/// Processor time of one unit in `/proc/PID/stat` (`USER_HZ` of Linux).
-const TICKS_PER_SECOND: f64 = 100.0;
 /// Maximum time until each BMC was read once.
 const FIRST_READINGS: Duration = Duration::from_secs(120);
 const MACHINES: &str = "/apis/bmc.tinkerbell.org/v1alpha1/namespaces/default/machines";
@@ -95,13 +92,13 @@ pub async fn measure(table: &mut Table) -> Result<()> {
     let tinboxd = start.await??;
     let client = Client::new(Access::read(&tinboxd.kubeconfig())?)?;
     let interval = Duration::from_secs(POLL_SECS);
-    let idle = cpu_percent(&tinboxd, interval).await?;
+    let idle = cpu_percent(tinboxd.id(), interval).await?;
     let before = rss_mib(&[tinboxd.id()])?;
     fill(&client, &rack).await?;
     until_read(&client).await?;
     // The first readings after a change follow one another faster.
     tokio::time::sleep(interval * 2).await;
-    let busy = cpu_percent(&tinboxd, interval * u32::try_from(INTERVALS)?).await?;
+    let busy = cpu_percent(tinboxd.id(), interval * u32::try_from(INTERVALS)?).await?;
     let growth = rss_mib(&[tinboxd.id()])? - before;
     println!("tinboxd without a BMC uses {idle:.2} % of a core");
     let goal = Goal::AtMost(1.0);
@@ -151,23 +148,4 @@ async fn until_read(client: &Client) -> Result<()> {
         ensure!(begin.elapsed() < FIRST_READINGS, "{read} of {BMCS} BMCs were read");
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-}
-
-/// Returns the share of one core that `tinboxd` uses during `time`, in percent.
-async fn cpu_percent(tinboxd: &Tinboxd, time: Duration) -> Result<f64> {
-    let (begin, before) = (Instant::now(), ticks(tinboxd.id())?);
-    tokio::time::sleep(time).await;
-    let used = (ticks(tinboxd.id())? - before) / TICKS_PER_SECOND;
-    Ok(used / begin.elapsed().as_secs_f64() * 100.0)
-}
-
-/// Returns the processor time of a process in ticks: fields 14 and 15 of `/proc/PID/stat`, see
-/// proc(5).
-fn ticks(process: u32) -> Result<f64> {
-    let path = format!("/proc/{process}/stat");
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    // The name in parentheses may have blanks.
-    let (_, fields) = text.rsplit_once(')').context("a stat file has a name")?;
-    let field = |at: usize| fields.split_whitespace().nth(at)?.parse::<f64>().ok();
-    field(11).zip(field(12)).map(|(user, system)| user + system).context("no times")
 }

@@ -116,7 +116,7 @@ pub fn retry_cancel_pause(page: &str) {
 }
 
 pub fn work_by_command(page: &str) {
-    let it = LinuxBox::start("cli", RESERVED);
+    let it = LinuxBox::start("work", RESERVED);
     let agent = workflow(&it, Manner::Fail);
     it.wait_workflow(WORKFLOW, "FAILED");
     let shown = it.tinbox(&["status"]);

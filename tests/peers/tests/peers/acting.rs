@@ -1,11 +1,12 @@
 //! A real browser does everything from the page: it installs a machine, retries, cancels, starts
-//! over and dismisses, by mouse, by keyboard and without JavaScript. A real agent does the work.
+//! over and dismisses, by mouse, by keyboard and without JavaScript, while a real agent does the
+//! work. It writes templates, searches and chooses colors.
 
 use std::path::Path;
 use std::process::Command;
 
-use peers::{Printed, Tinboxd, built, find, run};
-use serde_json::json;
+use peers::{Kubectl, Printed, Tinboxd, built, find, run};
+use serde_json::{Value, json};
 
 use crate::claim::{code, pictures, program};
 
@@ -18,15 +19,7 @@ fn a_browser_installs_retries_cancels_and_dismisses() {
     let sections = "[web]\nlisten = \"ADDRESS:8443\"\n\n[agents]\npermissive = true\n";
     let tinboxd = Tinboxd::start_with(sections).unwrap();
     let kubectl = tinboxd.kubectl().unwrap();
-    // The interface does not exist, so the box answers no machine. The form needs a network.
-    let network = json!({
-        "apiVersion": "tinbox.dev/v1alpha1",
-        "kind": "Network",
-        "metadata": { "name": "rack9" },
-        "spec": { "interface": "rack9", "address": "10.99.0.1/24", "mode": "reserved" },
-    });
-    let applied = kubectl.run(&["apply", "-f", "-"], &network.to_string()).unwrap();
-    assert!(applied.success, "{applied:?}");
+    apply(&kubectl, &network());
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/acting.mjs");
     let mut node = Command::new(find("node", "nodejs").unwrap());
@@ -40,4 +33,44 @@ fn a_browser_installs_retries_cancels_and_dismisses() {
     node.arg("--allow-files");
     let printed: Printed = run(node, "").unwrap();
     assert!(printed.success, "{printed:?}");
+}
+
+#[test]
+fn a_browser_writes_templates_searches_and_chooses_colors() {
+    find("chromium", "chromium").unwrap();
+    let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
+    let kubectl = tinboxd.kubectl().unwrap();
+    apply(&kubectl, &network());
+    let dhcp = json!({ "mac": MAC });
+    apply(
+        &kubectl,
+        &json!({
+            "apiVersion": "tinkerbell.org/v1alpha1",
+            "kind": "Hardware",
+            "metadata": { "name": "nuc-01" },
+            "spec": { "disks": [{ "device": "/dev/sda" }], "interfaces": [{ "dhcp": dhcp }] },
+        }),
+    );
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/writing.mjs");
+    let mut node = Command::new(find("node", "nodejs").unwrap());
+    node.arg(script).arg(format!("https://{}:8443", tinboxd.address()));
+    node.arg(code(&tinboxd)).arg(pictures()).arg(built("browser", &[]).unwrap().remove(0));
+    let printed: Printed = run(node, "").unwrap();
+    assert!(printed.success, "{printed:?}");
+}
+
+/// Returns a network whose interface does not exist, so that the box answers no machine. Forms and
+/// templates need a network.
+fn network() -> Value {
+    json!({
+        "apiVersion": "tinbox.dev/v1alpha1",
+        "kind": "Network",
+        "metadata": { "name": "rack9" },
+        "spec": { "interface": "rack9", "address": "10.99.0.1/24", "mode": "reserved" },
+    })
+}
+
+fn apply(kubectl: &Kubectl, object: &Value) {
+    let applied = kubectl.run(&["apply", "-f", "-"], &object.to_string()).unwrap();
+    assert!(applied.success, "{applied:?}");
 }

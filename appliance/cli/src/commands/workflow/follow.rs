@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::tinkerbell::{ActionState, State, WORKFLOW, Workflow};
 use jiff::Timestamp;
+use printers::workflow::{Feed, why};
 use serde_json::Value;
 use status::plain;
 use status::progress::Progress;
@@ -11,7 +12,6 @@ use status::words;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::super::Context;
-use super::rows::{Feed, why};
 use super::typed;
 use crate::client::{Path, WatchEvent};
 use crate::error::Error;

@@ -65,7 +65,7 @@ fn ended(reason: &str) -> Value {
 
 #[test]
 fn a_failed_one_says_why() {
-    let retry = "See its history, fix the cause, then: tinbox workflow retry wf-1.";
+    let retry = "See its history, fix the cause, then retry it.";
     let cases = [
         (
             "FAILED",

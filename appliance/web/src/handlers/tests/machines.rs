@@ -155,7 +155,7 @@ async fn an_action_with_a_loss_shows_it_before() {
     ] {
         let shown = browser.ask(&format!("GET {path}"), "").await;
         assert!(shown.page.contains(loss), "{path}: {}", shown.page);
-        assert!(!shown.page.contains("Type its name"), "{path}");
+        assert!(!shown.page.contains("Type the name"), "{path}");
     }
     assert_eq!(browser.ask("GET /machines/none/cancel", "").await.status, StatusCode::NOT_FOUND);
 }
@@ -165,7 +165,7 @@ async fn a_machine_in_service_is_switched_off_only_by_its_name_and_once() {
     let browser = Browser::new();
     let path = "/machines/nuc-01/power-off";
     let shown = browser.ask(&format!("GET {path}"), "").await.page;
-    assert!(shown.contains("nuc-01 is in service. Type its name"), "{shown}");
+    assert!(shown.contains("Type the name of the machine as confirmation."), "{shown}");
     for form in ["id=0a1b2c3d", "id=0a1b2c3d&name=nuc-07"] {
         let answer = browser.send(path, form).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);

@@ -137,9 +137,17 @@ async fn the_chosen_colors_are_those_of_the_style_sheet() {
         let cookie = format!("__Host-theme={theme}");
         let answer =
             ask(&browser.router, "GET /assets/style.css", &[("cookie", &cookie)], "").await;
+        let tag = header(&answer, "etag").to_owned();
         let body = http_body_util::BodyExt::collect(answer.into_body()).await.unwrap().to_bytes();
         let style = String::from_utf8_lossy(&body);
         assert!(style.contains(wanted) && !style.contains(other), "{theme}");
+        for (cookie, status) in
+            [(cookie.as_str(), StatusCode::NOT_MODIFIED), ("__Host-theme=other", StatusCode::OK)]
+        {
+            let headers = [("cookie", cookie), ("if-none-match", tag.as_str())];
+            let again = ask(&browser.router, "GET /assets/style.css", &headers, "").await;
+            assert!(again.status() == status || theme == "auto", "{theme} {cookie}");
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Actions of a workflow as rows of a table.
+//! Workflow as text: its actions as rows of a table, and the reason of its end.
 
 use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use status::plain;
 use status::words;
 
-use crate::output::{Cell, Table};
+use crate::table::{Cell, Table, line};
 
 /// Column with the agent, which only the wide table has.
 const WORKER: &str = "WORKER ID";
@@ -19,13 +19,17 @@ const MESSAGE_WIDTH: usize = 24;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
+    /// ID of the agent.
     pub worker_id: String,
+    /// Name of the task.
     pub task: String,
+    /// Name of the action.
     pub action: String,
     /// Formatted duration; empty if unknown.
     pub execution_time: String,
     /// Message of the agent.
     pub message: String,
+    /// State of the action.
     pub status: ActionState,
 }
 
@@ -72,11 +76,32 @@ impl Row {
     }
 }
 
+/// Returns rows as a table; only the wide table has the agent.
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&HEADINGS).with_details(&[WORKER]);
     for row in rows {
         table.row(row.cells());
     }
+    table
+}
+
+/// Returns the progress of a workflow as a table of one row, as `tink workflow state`.
+pub fn state(workflow: &Workflow) -> Table {
+    let columns = ["WORKFLOW", "PROGRESS", "TASK", "ACTION", "WORKER", "ACTION STATE"];
+    let status = &workflow.status;
+    let actions = || status.tasks.iter().flat_map(|task| &task.actions);
+    let done = actions().filter(|it| it.state == ActionState::Success).count();
+    let percent = done * 100 / actions().count().max(1);
+    let current = status.current_state.clone().unwrap_or_default();
+    let mut table = Table::new(&columns);
+    table.row([
+        plain(&workflow.metadata.name).into(),
+        format!("{percent} %").into(),
+        plain(&current.task_name).into(),
+        plain(&current.action_name).into(),
+        plain(&current.agent_id).into(),
+        Cell::word(words::action(current.state)),
+    ]);
     table
 }
 
@@ -138,7 +163,7 @@ impl Feed {
     }
 
     fn line(&self, cells: &[Cell]) -> String {
-        crate::output::line(&cells[self.hidden..], &self.widths[self.hidden..], false)
+        line(&cells[self.hidden..], &self.widths[self.hidden..], false)
     }
 }
 
