@@ -2,19 +2,21 @@
 
 #![no_main]
 
+use amt::Login;
+use amt::boot::https::availability;
 use amt::boot::{BootTarget, next, settings};
-use http_digest::Challenge;
 use amt::envelope::{Class, Request};
 use amt::event_log::{PAGE_RECORDS, Page};
 use amt::identity::{Consent, Identity, IdentityParts, Inventory};
 use amt::message::{Answer, Element};
 use amt::power::{PowerReading, PowerRequest, plan};
-use amt::Login;
 use amt::redirection::Session;
 use fuzz::Input;
+use http_digest::Challenge;
 use libfuzzer_sys::fuzz_target;
 
-const TARGETS: [BootTarget; 5] = [
+const TARGETS: [BootTarget; 6] = [
+    BootTarget::Https,
     BootTarget::Pxe,
     BootTarget::Disk,
     BootTarget::SafeMode,
@@ -48,6 +50,7 @@ fn instance(element: &Element) {
         let written = Answer::parse(request.as_bytes()).expect("a valid request");
         written.expect("AMT_BootSettingData").expect("the same class");
     }
+    let _ = availability(Some(element), Some(element));
     let _ = (next(None, element), Consent::read(element));
     let some = Some(element.clone());
     let parts = IdentityParts {

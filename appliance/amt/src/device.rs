@@ -1,12 +1,12 @@
 //! Intel AMT of one machine: sends the requests for power, boot device, identity and inventory.
 
+mod boot;
 mod console;
 mod events;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::boot::{self, BootTarget};
 use crate::envelope::{Class, Parameter, Request, Selectors};
 use crate::identity::{Consent, Identity, IdentityParts, Inventory};
 use crate::line::{Endpoint, Line, Turn};
@@ -19,23 +19,14 @@ const POWER_SERVICE: Class = Class("CIM_PowerManagementService");
 const STANDBY_SERVICE: Class = Class("IPS_PowerManagementService");
 const COMPUTER: Class = Class("CIM_ComputerSystem");
 const BOOT_CAPABILITIES: Class = Class("AMT_BootCapabilities");
-const BOOT_SETTINGS: Class = Class("AMT_BootSettingData");
-const BOOT_CONFIGURATION: Class = Class("CIM_BootConfigSetting");
-const BOOT_SERVICE: Class = Class("CIM_BootService");
-const BOOT_SOURCE: Class = Class("CIM_BootSourceSetting");
 const REDIRECTION: Class = Class("AMT_RedirectionService");
 const CONSENT: Class = Class("IPS_OptInService");
 
 /// Keys of the machine that AMT manages.
 const MANAGED_SYSTEM: Selectors<'static> =
     &[("CreationClassName", "CIM_ComputerSystem"), ("Name", "ManagedSystem")];
-/// Keys of the only instances of these classes. AMT 10 answers a `Get` with the key only.
+/// Key of the only instance of this class. AMT 10 answers a `Get` with the key only.
 const CAPABILITIES_KEY: Selectors<'static> = &[("InstanceID", "Intel(r) AMT:BootCapabilities 0")];
-const SETTINGS_KEY: Selectors<'static> = &[("InstanceID", "Intel(r) AMT:BootSettingData 0")];
-/// Keys of the only boot configuration.
-const CONFIGURATION: Selectors<'static> = &[("InstanceID", "Intel(r) AMT: Boot Configuration 0")];
-/// Role of a boot configuration that the next boot uses up (CIM_BootService).
-const NEXT_SINGLE_USE: &str = "1";
 /// State of the redirection service without IDE-R and serial-over-LAN.
 const REDIRECTION_OFF: u32 = 32_768;
 /// States of the redirection service with IDE-R, serial-over-LAN, or both.
@@ -72,7 +63,9 @@ impl Amt {
     /// The machine does not answer, refuses the login or the request, or sends an invalid answer.
     pub async fn power(&self) -> Result<HostState, Error> {
         let read = async |turn: &mut Turn<'_>| Ok(read_power(turn).await?.state);
-        self.line.turn(&self.endpoint, read).await
+        let state = self.line.turn(&self.endpoint, read).await?;
+        self.learn_https_boot().await;
+        Ok(state)
     }
 
     /// Requests a change of power. `Ok` means that the firmware accepted the request.
@@ -109,49 +102,6 @@ impl Amt {
             }
             done => done,
         }
-    }
-
-    /// Sets the boot device of the next boot, and switches off all other options of that boot.
-    ///
-    /// # Errors
-    /// The machine does not answer, cannot boot from the device, or refuses a request.
-    pub async fn set_boot(&self, target: BootTarget) -> Result<(), Error> {
-        self.line
-            .turn(&self.endpoint, async |turn| {
-                restore_redirection(turn).await;
-                turn.state.boot = None;
-                let done = set_boot(turn, target).await;
-                let cleared = match &done {
-                    // Half of the options must not be in force at the next boot.
-                    Err(Error::Refused { .. } | Error::Fault { .. } | Error::Consent { .. }) => {
-                        change_boot_order(turn, None).await
-                    }
-                    _ => Ok(()),
-                };
-                if let Err(error) = cleared {
-                    tracing::warn!(error = %stdx::chain(&error), "AMT boot options not cleared");
-                }
-                done?;
-                turn.state.boot = Some(target);
-                Ok(())
-            })
-            .await
-    }
-
-    /// Reads the boot device of the next boot. AMT reports only the firmware setup; other devices
-    /// are those that this process has set.
-    ///
-    /// # Errors
-    /// The machine does not answer, or sends an invalid answer.
-    pub async fn boot(&self) -> Result<Option<BootTarget>, Error> {
-        let read = async |turn: &mut Turn<'_>| {
-            let Some(settings) = turn.find(BOOT_SETTINGS, SETTINGS_KEY).await? else {
-                return Ok(None);
-            };
-            let next = boot::next(turn.state.boot, &settings);
-            next.map_err(|source| malformed(BOOT_SETTINGS, source))
-        };
-        self.line.turn(&self.endpoint, read).await
     }
 
     /// Reads the identity of the machine.
@@ -287,41 +237,6 @@ async fn set_redirection(turn: &mut Turn<'_>, state: u32) -> Result<(), Error> {
     let state = state.to_string();
     let parameters = [Parameter::Text("RequestedState", &state)];
     turn.invoke(REDIRECTION, "RequestStateChange", &parameters, ReturnTable::State).await
-}
-
-async fn set_boot(turn: &mut Turn<'_>, target: BootTarget) -> Result<(), Error> {
-    if let Some(capabilities) = turn.find(BOOT_CAPABILITIES, CAPABILITIES_KEY).await? {
-        target.check(&capabilities).map_err(|source| malformed(BOOT_CAPABILITIES, source))??;
-    }
-    let missing = Error::Unsupported {
-        what: "a boot device",
-        reason: "the firmware does not have the class AMT_BootSettingData",
-    };
-    let read = turn.find(BOOT_SETTINGS, SETTINGS_KEY).await?.ok_or(missing)?;
-    // Some firmware refuses BIOSSetup while a source is set, and keeps an unused source.
-    change_boot_order(turn, None).await?;
-    let shows_screen = turn.state.console.strong_count() > 0;
-    turn.put(BOOT_SETTINGS, &[], &boot::settings(target, &read, shows_screen)).await?;
-    let parameters = [
-        Parameter::Reference("BootConfigSetting", BOOT_CONFIGURATION, CONFIGURATION),
-        Parameter::Text("Role", NEXT_SINGLE_USE),
-    ];
-    let done = turn.invoke(BOOT_SERVICE, "SetBootConfigRole", &parameters, ReturnTable::Boot).await;
-    explained(turn, done).await?;
-    match target.source() {
-        Some(source) => change_boot_order(turn, Some(source)).await,
-        None => Ok(()),
-    }
-}
-
-/// Sets the source of the next boot; `None` removes it. An empty `Source` is against the schema.
-async fn change_boot_order(turn: &mut Turn<'_>, source: Option<&str>) -> Result<(), Error> {
-    let keys = source.map(|source| [("InstanceID", source)]);
-    let parameters: Vec<Parameter<'_>> =
-        keys.iter().map(|keys| Parameter::Reference("Source", BOOT_SOURCE, keys)).collect();
-    let method = "ChangeBootOrder";
-    let done = turn.invoke(BOOT_CONFIGURATION, method, &parameters, ReturnTable::Boot).await;
-    explained(turn, done).await
 }
 
 /// Replaces the error of a refused request if the firmware requires the consent of a user.

@@ -30,4 +30,4 @@ pub use identity::{Identity, Inventory};
 pub use line::{Endpoint, Line, Login, Security};
 pub use power::{HostState, PowerRequest};
 pub use redirection::RedirectionError;
-pub use tls::Fingerprint;
+pub use tls::{Fingerprint, Trust};

@@ -5,15 +5,17 @@ mod http;
 mod turn;
 
 use std::fmt;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use http_digest::Challenge;
 use stdx::{Secret, random_hex};
+use tls_pin::Trust;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::boot::BootTarget;
+use crate::boot::https::Availability;
 use crate::{Error, Fingerprint};
 
 pub(crate) use self::http::connect;
@@ -24,6 +26,8 @@ pub(crate) use turn::Turn;
 const QUEUE_LIMIT: Duration = Duration::from_secs(90);
 /// Maximum time of one turn, with all its requests.
 const TURN_LIMIT: Duration = Duration::from_secs(55);
+/// Minimum time between two readings of the boot options, which change only in the firmware setup.
+const LEARN_INTERVAL: Duration = Duration::from_secs(600);
 /// Bytes of a client nonce.
 const CNONCE_BYTES: usize = 8;
 
@@ -41,12 +45,9 @@ pub struct Login {
 pub enum Security {
     /// HTTP without TLS, which the owner must permit for the machine.
     Plain,
-    /// TLS. The certificate must have the fingerprint `pin`; without a pin the first certificate
-    /// is trusted, and expected from then on while the [`Line`] exists.
-    Tls {
-        /// Expected certificate of the machine.
-        pin: Option<Fingerprint>,
-    },
+    /// TLS with a certificate that is trusted in this way. [`Trust::FirstUse`] lasts while the
+    /// [`Line`] exists.
+    Tls(Trust),
 }
 
 impl Security {
@@ -74,7 +75,7 @@ impl Endpoint {
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(match self.security {
             Security::Plain => Security::PLAIN_PORT,
-            Security::Tls { .. } => Security::TLS_PORT,
+            Security::Tls(_) => Security::TLS_PORT,
         })
     }
 
@@ -88,6 +89,8 @@ impl Endpoint {
 #[derive(Default)]
 pub struct Line {
     state: Mutex<State>,
+    /// Availability of UEFI HTTPS boot, and the time of its reading.
+    https_boot: StdMutex<Option<(Availability, Instant)>>,
 }
 
 impl fmt::Debug for Line {
@@ -136,6 +139,24 @@ impl Session {
 }
 
 impl Line {
+    /// Returns the availability of UEFI HTTPS boot; `None` before the first reading.
+    pub(crate) fn https_boot(&self) -> Option<Availability> {
+        let learned = self.https_boot.lock().unwrap_or_else(PoisonError::into_inner);
+        learned.map(|(availability, _)| availability)
+    }
+
+    /// Returns true if the last reading of the boot options is recent.
+    pub(crate) fn has_learned(&self) -> bool {
+        let learned = self.https_boot.lock().unwrap_or_else(PoisonError::into_inner);
+        learned.is_some_and(|(_, at)| at.elapsed() < LEARN_INTERVAL)
+    }
+
+    /// Stores the availability of UEFI HTTPS boot.
+    pub(crate) fn learn_https_boot(&self, availability: Availability) {
+        let mut learned = self.https_boot.lock().unwrap_or_else(PoisonError::into_inner);
+        *learned = Some((availability, Instant::now()));
+    }
+
     /// Runs `requests` with exclusive use of the line.
     pub(crate) async fn turn<T>(
         self: &Arc<Self>,

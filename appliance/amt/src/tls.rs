@@ -3,7 +3,7 @@
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-pub use tls_pin::{Fingerprint, InvalidFingerprint};
+pub use tls_pin::{Fingerprint, InvalidFingerprint, Trust};
 
 use crate::Error;
 

@@ -116,6 +116,9 @@ pub struct MachineStatus {
     /// Names of the power actions and boot devices that the box can request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
+    /// Reasons of the capabilities that this machine lacks, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing_capabilities: BTreeMap<String, String>,
     /// Conditions; the only type is `Contactable`.
     pub conditions: Vec<MachineCondition>,
 }
@@ -285,10 +288,7 @@ impl RunStatus {
     /// Sets the condition of type `kind` to `True`, and replaces an older condition of this type.
     pub fn set(&mut self, kind: &str, message: impl Into<String>) {
         self.conditions.retain(|it| it.kind != kind);
-        self.conditions.push(RunCondition {
-            kind: kind.to_owned(),
-            status: "True".to_owned(),
-            message: message.into(),
-        });
+        let (kind, status, message) = (kind.to_owned(), "True".to_owned(), message.into());
+        self.conditions.push(RunCondition { kind, status, message });
     }
 }

@@ -68,6 +68,9 @@ pub struct Capabilities {
     pub boot: BootControl,
     /// Further requests of the driver.
     pub features: Vec<Feature>,
+    /// Requests that the protocol has and this machine does not permit, with the reason as a
+    /// clause.
+    pub missing: Vec<(Feature, &'static str)>,
     /// Weakness of the protection of the connection, as a sentence; `None` for the protection that
     /// the protocol has today.
     pub weakness: Option<&'static str>,

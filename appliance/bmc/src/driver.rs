@@ -208,6 +208,108 @@ pub trait Driver: Send + Sync {
     }
 }
 
+/// Driver that adds to another driver. A method without an own implementation calls the method of
+/// the other driver.
+pub trait DriverLayer: Send + Sync {
+    /// Returns the driver below.
+    fn below(&self) -> &dyn Driver;
+
+    /// Capabilities of the machine; by default those of the driver below.
+    fn capabilities(&self) -> Capabilities {
+        self.below().capabilities()
+    }
+
+    /// Reason of the last power state; by default that of the driver below.
+    fn power_reason(&self) -> Option<String> {
+        self.below().power_reason()
+    }
+
+    /// True if the machine may be taken as off; by default as the driver below says.
+    fn is_silent(&self) -> bool {
+        self.below().is_silent()
+    }
+
+    /// Reads the power state; by default by the driver below.
+    fn power(&self) -> Pending<'_, Power> {
+        self.below().power()
+    }
+
+    /// Requests a change of power; by default from the driver below.
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        self.below().set_power(action)
+    }
+}
+
+impl<L: DriverLayer> Driver for L {
+    fn name(&self) -> &'static str {
+        self.below().name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        DriverLayer::capabilities(self)
+    }
+
+    fn confirmation(&self) -> Confirmation {
+        self.below().confirmation()
+    }
+
+    fn power_reason(&self) -> Option<String> {
+        DriverLayer::power_reason(self)
+    }
+
+    fn is_silent(&self) -> bool {
+        DriverLayer::is_silent(self)
+    }
+
+    fn power(&self) -> Pending<'_, Power> {
+        DriverLayer::power(self)
+    }
+
+    fn set_power(&self, action: PowerAction) -> Pending<'_, ()> {
+        DriverLayer::set_power(self, action)
+    }
+
+    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
+        self.below().set_boot_device(boot)
+    }
+
+    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
+        self.below().boot_device()
+    }
+
+    fn set_http_boot<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
+        self.below().set_http_boot(url)
+    }
+
+    fn insert_media<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
+        self.below().insert_media(url)
+    }
+
+    fn eject_media(&self) -> Pending<'_, ()> {
+        self.below().eject_media()
+    }
+
+    fn identify(&self, time: Duration) -> Pending<'_, ()> {
+        self.below().identify(time)
+    }
+
+    fn sensors(&self) -> Pending<'_, Vec<Sensor>> {
+        self.below().sensors()
+    }
+
+    fn events(&self) -> Pending<'_, Vec<LogEntry>> {
+        self.below().events()
+    }
+
+    fn inventory(&self) -> Pending<'_, HardwareInventory> {
+        self.below().inventory()
+    }
+
+    fn console(&self) -> Pending<'_, DuplexStream> {
+        self.below().console()
+    }
+}
+
 fn lacking<'a, T: Send + 'a>(driver: &'static str, feature: Feature) -> Pending<'a, T> {
     Box::pin(ready(Err(Error::FeatureMissing { driver, feature })))
 }

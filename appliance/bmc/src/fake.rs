@@ -224,6 +224,7 @@ impl Driver for Fake {
             power: Capabilities::ALL_POWER,
             boot: BootControl::Always,
             features: Vec::new(),
+            missing: Vec::new(),
             weakness: None,
         }
     }

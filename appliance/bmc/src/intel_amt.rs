@@ -147,12 +147,16 @@ impl Driver for IntelAmt {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            power: Capabilities::ALL_POWER,
-            boot: BootControl::Once,
-            features: vec![Feature::Events, Feature::Inventory, Feature::Console],
-            weakness: None,
+        let mut features = vec![Feature::Events, Feature::Inventory, Feature::Console];
+        let mut missing = Vec::new();
+        match self.device.https_boot() {
+            Some(Ok(())) => features.insert(0, Feature::HttpBoot),
+            Some(Err(reason)) => missing.push((Feature::HttpBoot, reason)),
+            // The first answer of the machine shows it.
+            None => {}
         }
+        let (power, boot) = (Capabilities::ALL_POWER, BootControl::Once);
+        Capabilities { power, boot, features, missing, weakness: None }
     }
 
     fn power(&self) -> Pending<'_, Power> {
@@ -177,6 +181,13 @@ impl Driver for IntelAmt {
 
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
         Box::pin(self.next_boot_device())
+    }
+
+    fn set_http_boot<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let set = self.device.set_https_boot(url).await;
+            set.map_err(|source| self.error(source))
+        })
     }
 
     fn events(&self) -> Pending<'_, Vec<LogEntry>> {

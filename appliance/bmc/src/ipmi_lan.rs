@@ -129,7 +129,7 @@ impl Driver for IpmiLan {
             features.push(Feature::Console);
         }
         let power = Capabilities::ALL_POWER;
-        Capabilities { power, boot: BootControl::Always, features, weakness }
+        Capabilities { power, boot: BootControl::Always, features, missing: Vec::new(), weakness }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -26,7 +26,9 @@ pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};
 pub use amt::{Fingerprint, Security};
 pub use capabilities::{BootControl, Capabilities, Feature};
-pub use driver::{BootDevice, BootOverride, Confirmation, Driver, Pending, Power, PowerAction};
+pub use driver::{
+    BootDevice, BootOverride, Confirmation, Driver, DriverLayer, Pending, Power, PowerAction,
+};
 pub use endpoint::{Address, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions};
 pub use ensure::{Step, decide, ensure};
 pub use error::Error;

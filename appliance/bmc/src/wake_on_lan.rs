@@ -120,7 +120,13 @@ impl Driver for WakeOnLanDriver {
 
     fn capabilities(&self) -> Capabilities {
         let (boot, features) = (BootControl::None, Vec::new());
-        Capabilities { power: &[PowerAction::On], boot, features, weakness: None }
+        Capabilities {
+            power: &[PowerAction::On],
+            boot,
+            features,
+            missing: Vec::new(),
+            weakness: None,
+        }
     }
 
     fn confirmation(&self) -> Confirmation {

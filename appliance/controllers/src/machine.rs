@@ -5,6 +5,7 @@ mod jitter;
 mod polling;
 mod queue;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +67,7 @@ impl Reconciler for MachineReconciler {
                     error: Some(why),
                     weakness: None,
                     capabilities: Vec::new(),
+                    missing: BTreeMap::new(),
                 },
             };
             let outcome = outcome(&machine.status, &reading);
@@ -87,6 +89,8 @@ struct Reading {
     weakness: Option<&'static str>,
     /// Names of what the driver can do; empty without a driver.
     capabilities: Vec<String>,
+    /// Names of what this machine does not permit, with the reason.
+    missing: BTreeMap<String, String>,
 }
 
 /// Reads the power state and the capabilities. `seen` are the requests of the machine, and
@@ -95,6 +99,8 @@ async fn read(driver: &dyn Driver, seen: &MachineSightings, has_engine: bool) ->
     let power = driver.power().await;
     let offer = driver.capabilities();
     let capabilities = offer.names().into_iter().map(str::to_owned).collect();
+    let missing = offer.missing.iter();
+    let missing = missing.map(|(it, why)| (it.name().to_owned(), (*why).to_owned())).collect();
     let report = match driver.confirmation() {
         Confirmation::Report | Confirmation::Switch => power.as_ref().ok().copied(),
         Confirmation::Sighting { .. } => None,
@@ -104,7 +110,7 @@ async fn read(driver: &dyn Driver, seen: &MachineSightings, has_engine: bool) ->
         conclusion.summary = format!("{}; {reason}", conclusion.summary);
     }
     let error = power.err().map(|error| error.sentence());
-    Reading { conclusion, error, weakness: offer.weakness, capabilities }
+    Reading { conclusion, error, weakness: offer.weakness, capabilities, missing }
 }
 
 /// Compares a reading with the status before it.
@@ -119,13 +125,14 @@ fn outcome(before: &MachineStatus, reading: &Reading) -> Outcome {
 
 /// Returns the status after a reading, or `None` if only the time changed.
 fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<MachineStatus> {
-    let Reading { conclusion, error, weakness, capabilities } = reading;
+    let Reading { conclusion, error, weakness, capabilities, missing } = reading;
     let (power, power_reason) = (conclusion.power.to_string(), conclusion.summary);
     let contactable = if error.is_none() { "True" } else { "False" };
     let message = error.or(weakness.map(str::to_owned)).unwrap_or_default();
     let same = before.power_state.as_deref() == Some(&power)
         && before.power_reason == power_reason
         && before.capabilities == capabilities
+        && before.missing_capabilities == missing
         && before.conditions.iter().any(|condition| {
             condition.kind == "Contactable"
                 && condition.status == contactable
@@ -140,8 +147,13 @@ fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<Ma
         last_update_time: Some(now),
         message,
     };
-    let conditions = vec![condition];
-    Some(MachineStatus { power_state: Some(power), power_reason, capabilities, conditions })
+    Some(MachineStatus {
+        power_state: Some(power),
+        power_reason,
+        capabilities,
+        missing_capabilities: missing,
+        conditions: vec![condition],
+    })
 }
 
 #[cfg(test)]

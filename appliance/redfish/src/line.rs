@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
 use std::time::Duration;
 
 use stdx::Secret;
-use tls_pin::Fingerprint;
+use tls_pin::{Fingerprint, Trust};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -55,17 +55,6 @@ impl Security {
     pub const PLAIN_PORT: u16 = 80;
     /// TCP port with TLS.
     pub const TLS_PORT: u16 = 443;
-}
-
-/// Trust in the certificate of a BMC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
-    /// Any certificate, because the owner wrote `insecureTLS`.
-    Any,
-    /// The first certificate, which is expected from then on while the [`Line`] exists.
-    FirstUse,
-    /// The certificate with this fingerprint.
-    Pinned(Fingerprint),
 }
 
 /// Address and login of one machine.

@@ -72,6 +72,18 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+/// Trust of an owner in the certificate of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Any certificate, because the owner wrote `insecureTLS`.
+    Any,
+    /// The first certificate, which is expected from then on while the client's memory of the
+    /// device exists.
+    FirstUse,
+    /// The certificate with this fingerprint.
+    Pinned(Fingerprint),
+}
+
 /// Text that is not a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a SHA-256 fingerprint of 64 hexadecimal digits, with or without colons")]

@@ -1,5 +1,6 @@
 //! State of the engine and its machine, and the execution of requests.
 
+mod https_boot;
 mod log;
 mod methods;
 
@@ -9,27 +10,30 @@ use std::sync::Arc;
 
 use roxmltree::Document;
 
-use super::Behavior;
 use super::chassis::Chassis;
 use super::http::{Answer, HttpRequest};
 use super::instances::{Instance, class_uri};
 use super::login::{Logins, Verdict};
 use super::redirection::SerialPort;
 use super::soap::{self, ADDRESSING, ENUMERATION, Reply, Request};
+use super::{Behavior, HttpsBoot};
 
 /// Values of `PowerState`: on, and off (soft).
 pub const ON: u32 = 2;
 pub const OFF: u32 = 8;
 /// Fields of AMT_BootSettingData that a client must not write.
-const READ_ONLY: [&str; 5] = [
+const READ_ONLY: [&str; 8] = [
     "BIOSLastStatus",
     "BootguardStatus",
     "OptionsCleared",
+    "RPEEnabled",
     "SecureBootControlEnabled",
     "UEFIHTTPSBootEnabled",
+    "UEFILocalPBABootEnabled",
+    "WinREBootEnabled",
 ];
 /// Fields of AMT_BootSettingData, in the order of the schema.
-const BOOT_SETTINGS: [(&str, &str); 26] = [
+const BOOT_SETTINGS: [(&str, &str); 27] = [
     ("BIOSLastStatus", "0"),
     ("BIOSPause", "false"),
     ("BIOSSetup", "false"),
@@ -52,6 +56,7 @@ const BOOT_SETTINGS: [(&str, &str); 26] = [
     ("SecureBootControlEnabled", "false"),
     ("SecureErase", "false"),
     ("UEFIHTTPSBootEnabled", "false"),
+    ("UefiBootNumberOfParams", "0"),
     ("UseIDER", "true"),
     ("UseSOL", "false"),
     ("UseSafeMode", "false"),
@@ -105,6 +110,12 @@ pub struct Firmware {
     pub streams: Vec<TcpStream>,
     source: Option<String>,
     is_next: bool,
+    /// True if the listeners have TLS.
+    pub has_tls: bool,
+    /// URL of the next boot by UEFI HTTPS; the engine does not show it.
+    boot_url: Option<String>,
+    /// Last parameters of a boot by UEFI HTTPS, in Base64; empty without.
+    pub boot_parameters: String,
     boot_settings: Vec<(String, String)>,
     /// Class, mode and position of the open enumerations.
     contexts: HashMap<String, (String, bool, usize)>,
@@ -130,6 +141,9 @@ impl Firmware {
             streams: Vec::new(),
             source: None,
             is_next: false,
+            has_tls: false,
+            boot_url: None,
+            boot_parameters: String::new(),
             boot_settings: settings.map(|(n, v)| (n.to_owned(), v.to_owned())).collect(),
             contexts: HashMap::new(),
             messages: 0,
@@ -333,8 +347,15 @@ impl Firmware {
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    pub fn boot_settings(&self) -> &[(String, String)] {
-        &self.boot_settings
+    pub fn boot_settings(&self) -> Vec<(String, String)> {
+        let mut settings = self.boot_settings.clone();
+        let is_enabled = self.behavior.https_boot == HttpsBoot::Enabled;
+        for (name, value) in &mut settings {
+            if name == "UEFIHTTPSBootEnabled" {
+                *value = is_enabled.to_string();
+            }
+        }
+        settings
     }
 
     fn set_boot_setting(&mut self, name: &str, value: &str) {
@@ -359,6 +380,12 @@ impl Firmware {
         {
             return refused;
         }
+        match self.requested_url(&fields) {
+            Ok(url) => self.boot_url = url,
+            Err(()) => return refused,
+        }
+        let array = fields.iter().find(|(name, _)| name == "UefiBootParametersArray");
+        self.boot_parameters = array.map(|(_, text)| text.clone()).unwrap_or_default();
         for (name, value) in &fields {
             self.set_boot_setting(name, value);
         }

@@ -1,5 +1,6 @@
 //! Instances of the engine's classes. The values are those of an Intel NUC9V7QNX with AMT 12.0.67.
 
+use super::HttpsBoot;
 use super::firmware::{Firmware, ON};
 use super::login::REALM;
 use super::soap::escaped;
@@ -88,9 +89,9 @@ impl Instance {
             }
             "AMT_BootSettingData" => {
                 let keys = vec![("InstanceID", firmware.boot_setting("InstanceID").to_owned())];
-                vec![Self { keys, fields: firmware.boot_settings().to_vec() }]
+                vec![Self { keys, fields: firmware.boot_settings() }]
             }
-            "AMT_BootCapabilities" => vec![capabilities()],
+            "AMT_BootCapabilities" => vec![capabilities(firmware)],
             "AMT_MessageLog" => {
                 let count = firmware.records.len().to_string();
                 let name = ("Name", "Intel(r) AMT:MessageLog 1");
@@ -105,7 +106,7 @@ impl Instance {
                     ("InstanceID", "Intel(r) AMT: Boot Configuration 0"),
                 ],
             )],
-            "CIM_BootSourceSetting" => sources(),
+            "CIM_BootSourceSetting" => sources(firmware),
             "CIM_ComputerSystem" => ["Intel(r) AMT", "ManagedSystem"].map(system).into(),
             other => return hardware(other),
         })
@@ -129,8 +130,8 @@ fn system(name: &'static str) -> Instance {
     system
 }
 
-fn capabilities() -> Instance {
-    let flags = [
+fn capabilities(firmware: &Firmware) -> Instance {
+    let mut flags = vec![
         ("BIOSSetup", "true"),
         ("ForceCDorDVDBoot", "true"),
         ("ForceHardDriveBoot", "true"),
@@ -140,10 +141,13 @@ fn capabilities() -> Instance {
         ("InstanceID", "Intel(r) AMT:BootCapabilities 0"),
         ("SOL", "true"),
     ];
+    if firmware.behavior.https_boot != HttpsBoot::Absent {
+        flags.insert(4, ("ForceUEFIHTTPSBoot", "true"));
+    }
     Instance::new("InstanceID", &flags)
 }
 
-fn sources() -> Vec<Instance> {
+fn sources(firmware: &Firmware) -> Vec<Instance> {
     let source = |(name, string): (&str, &str)| {
         let id = format!("Intel(r) AMT: Force {name} Boot");
         let fields = [
@@ -154,9 +158,15 @@ fn sources() -> Vec<Instance> {
         ];
         Instance::new("InstanceID", &fields)
     };
-    let sources =
-        [("Hard-drive", "CIM:Hard-Disk:1"), ("PXE", "CIM:Network:1"), ("CD/DVD", "CIM:CD/DVD:1")];
-    sources.map(source).into()
+    let mut sources = vec![
+        ("Hard-drive", "CIM:Hard-Disk:1"),
+        ("PXE", "CIM:Network:1"),
+        ("CD/DVD", "CIM:CD/DVD:1"),
+    ];
+    if firmware.behavior.https_boot == HttpsBoot::Enabled {
+        sources.push(("OCR UEFI HTTPS", "CIM:Network:1"));
+    }
+    sources.into_iter().map(source).collect()
 }
 
 /// Classes that do not change.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::Result;
-use bmc::{Address, Credentials, Endpoint, Fingerprint, Protocol, Security};
+use bmc::{Address, Credentials, Endpoint, Fingerprint, Protocol, Security, Trust};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use socket2::SockRef;
 
@@ -80,6 +80,20 @@ pub struct Behavior {
     pub no_digest: bool,
     /// Status of the start of serial-over-LAN; 0 is success.
     pub sol_status: u8,
+    /// UEFI HTTPS boot of the firmware, and its switch in the firmware setup.
+    pub https_boot: HttpsBoot,
+}
+
+/// UEFI HTTPS boot (one-click recovery) of a machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpsBoot {
+    /// Firmware of AMT 12: neither the capability nor the settings.
+    #[default]
+    Absent,
+    /// Firmware with the capability, whose switch in the firmware setup is off.
+    SwitchedOff,
+    /// Firmware that boots from a URL.
+    Enabled,
 }
 
 /// A running engine with its machine, ended when dropped.
@@ -150,6 +164,7 @@ impl AmtSim {
         let serial = Arc::new(SerialPort::default());
         let mut firmware = Firmware::new(behavior, Arc::clone(&serial));
         firmware.chassis = chassis;
+        firmware.has_tls = tls.is_some();
         let firmware = Arc::new(Mutex::new(firmware));
         let stop = Arc::new(AtomicBool::new(false));
         let fingerprint = tls.as_ref().map(|(_, fingerprint)| *fingerprint);
@@ -188,7 +203,7 @@ impl AmtSim {
     /// Endpoint of the engine, without a pin.
     pub fn endpoint(&self) -> Endpoint {
         let security = match self.fingerprint {
-            Some(_) => Security::Tls { pin: None },
+            Some(_) => Security::Tls(Trust::FirstUse),
             None => Security::Plain,
         };
         Endpoint {
@@ -246,6 +261,11 @@ impl AmtSim {
     /// Value of a field of AMT_BootSettingData.
     pub fn boot_setting(&self, name: &str) -> String {
         self.firmware().boot_setting(name).to_owned()
+    }
+
+    /// Last parameters of a boot by UEFI HTTPS, in Base64; empty without.
+    pub fn boot_parameters(&self) -> String {
+        self.firmware().boot_parameters.clone()
     }
 
     /// Requests that were executed, as `Class.Verb`, with the number for states.

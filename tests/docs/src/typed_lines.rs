@@ -48,6 +48,9 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ),
     ("tinbox bmc discover", "`path` of tests/scenarios runs it"),
     ("tinbox bmc discover --manifest > bmcs.yaml", "the same search, with another output"),
+    ("tinbox bmc events nuc1", READINGS),
+    ("tinbox bmc sensors nuc1", READINGS),
+    ("tinbox bmc inventory nuc1", READINGS),
     ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),
     ("kubectl get tinkerbellmachines -A", "tests/peers, `founding_guide`, runs it"),
     ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
@@ -112,6 +115,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 const QUICK_START: &str = "`quick_start` of tests/scenarios does this with a virtual NUC";
+const READINGS: &str = "`readings` of tests/peers runs it with simulated BMCs";
 const PAIRING: &str = "`pairing` of tests/peers runs it with a management cluster";
 const TALOS: &str = "needs Talos' providers; `talos` of tests/peers generates the cluster";
 const PROXY: &str = "`repository_proxy` of tests/peers runs it with the address of its box";

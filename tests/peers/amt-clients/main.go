@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -80,6 +81,8 @@ func intel(address, scheme, user, password string) run {
 			return answer.Body.RequestPowerStateChangeResponse.ReturnValue, err
 		case "boot":
 			return nil, bootFrom(messages, argument)
+		case "https":
+			return nil, bootFromURL(messages, argument)
 		case "redirection":
 			number, err := strconv.Atoi(argument)
 			if err != nil {
@@ -133,6 +136,48 @@ func bootFrom(messages wsman.Messages, source string) error {
 		return nil
 	}
 	_, err = messages.CIM.BootConfigSetting.ChangeBootOrder(boot.Source(source))
+	return err
+}
+
+// bootFromURL sets the next boot to UEFI HTTPS, with Intel's own writer of the parameters.
+func bootFromURL(messages wsman.Messages, url string) error {
+	text, err := amtboot.NewStringParameter(amtboot.OCR_EFI_NETWORK_DEVICE_PATH, url)
+	if err != nil {
+		return err
+	}
+	parameters := []amtboot.TLVParameter{
+		text,
+		amtboot.NewBoolParameter(amtboot.OCR_HTTPS_CERT_SYNC_ROOT_CA, true),
+	}
+	array, err := amtboot.CreateTLVBuffer(parameters)
+	if err != nil {
+		return err
+	}
+	read, err := messages.AMT.BootSettingData.Get()
+	if err != nil {
+		return err
+	}
+	data := read.Body.BootSettingDataGetResponse
+	if !data.UEFIHTTPSBootEnabled {
+		return fmt.Errorf("UEFI HTTPS boot is off in the firmware setup")
+	}
+	if _, err = messages.CIM.BootConfigSetting.ChangeBootOrder(""); err != nil {
+		return err
+	}
+	if _, err = messages.AMT.BootSettingData.Put(amtboot.BootSettingDataRequest{
+		ElementName:             data.ElementName,
+		ForcedProgressEvents:    true,
+		InstanceID:              data.InstanceID,
+		OwningEntity:            data.OwningEntity,
+		UefiBootNumberOfParams:  len(parameters),
+		UefiBootParametersArray: base64.StdEncoding.EncodeToString(array),
+	}); err != nil {
+		return err
+	}
+	if _, err = messages.CIM.BootService.SetBootConfigRole(configuration, 1); err != nil {
+		return err
+	}
+	_, err = messages.CIM.BootConfigSetting.ChangeBootOrder(boot.OCRUEFIHTTPS)
 	return err
 }
 

@@ -1,5 +1,6 @@
 use crate::BootTarget;
-use crate::boot::{next, settings};
+use crate::boot::https::{HttpsUrl, availability};
+use crate::boot::{https_settings, next, settings};
 use crate::message::{Answer, Element};
 
 fn recorded(name: &str, xml: &str) -> Element {
@@ -60,7 +61,7 @@ fn leftovers_of_earlier_boots_are_switched_off_and_read_only_fields_left_out() {
     let names: Vec<_> = written.iter().map(|(name, _)| name.clone()).collect();
     let mut sorted = names.clone();
     sorted.sort_unstable();
-    assert_eq!(names, sorted, "the order of the schema is that of ASCII");
+    assert_eq!(names, sorted, "without the array, the order of the schema is that of ASCII");
 }
 
 #[test]
@@ -109,4 +110,81 @@ fn a_used_up_device_is_not_the_next_one() {
     assert_eq!(next(None, &read), Ok(Some(BootTarget::Setup)));
     set(&mut read, "BIOSSetup", "perhaps");
     assert!(next(None, &read).is_err());
+}
+
+/// Parameters for `https://192.0.2.1/b.efi`, computed apart from this code.
+const PARAMETERS: &str = "hoABABcAAABodHRwczovLzE5Mi4wLjIuMS9iLmVmaYaAFAABAAAAAQ==";
+
+#[test]
+fn a_url_is_written_as_parameters_and_every_other_option_is_off() {
+    let mut read = recorded_settings();
+    for name in ["BIOSSetup", "UseIDER", "UseSOL", "UserPasswordBypass", "PlatformErase"] {
+        set(&mut read, name, "true");
+    }
+    set(&mut read, "BootMediaIndex", "1");
+    let url = HttpsUrl::new("https://192.0.2.1/b.efi").unwrap();
+    let written = https_settings(&url, &read);
+    let value = |name: &str| {
+        written.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+    };
+    assert_eq!(value("UefiBootParametersArray"), Some(PARAMETERS));
+    assert_eq!(value("UefiBootNumberOfParams"), Some("2"));
+    assert_eq!(value("ForcedProgressEvents"), Some("true"));
+    assert_eq!(value("BootMediaIndex"), Some("0"));
+    for name in ["BIOSSetup", "UseIDER", "UseSOL", "UserPasswordBypass", "PlatformErase"] {
+        assert_eq!(value(name), Some("false"), "{name}");
+    }
+    for read_only in ["UEFIHTTPSBootEnabled", "SecureBootControlEnabled", "OptionsCleared"] {
+        assert_eq!(value(read_only), None, "{read_only}");
+    }
+    // A later boot from a device has no parameters.
+    let written = settings(BootTarget::Pxe, &read, false);
+    assert!(written.iter().all(|(name, _)| name != "UefiBootParametersArray"));
+    assert!(written.contains(&("UefiBootNumberOfParams".into(), "0".into())));
+}
+
+#[test]
+fn a_url_must_be_one_that_the_firmware_takes() {
+    let longest = format!("https://a/{}", "b".repeat(290));
+    for good in ["https://192.0.2.1/b.efi", "HTTPS://[2001:db8::1]:8443/a%20b?c=d", &longest] {
+        assert!(HttpsUrl::new(good).is_ok(), "{good}");
+    }
+    let too_long = format!("{longest}b");
+    for (bad, reason) in [
+        ("http://192.0.2.1/b.efi", "https:// only"),
+        ("192.0.2.1/b.efi", "no scheme"),
+        ("https:///b.efi", "no host"),
+        ("https://", "no host"),
+        ("https://a/b c", "percent-encoded"),
+        ("https://a/\u{e4}", "percent-encoded"),
+        (&too_long, "300 bytes"),
+    ] {
+        let error = HttpsUrl::new(bad).unwrap_err().to_string();
+        assert!(error.contains(reason), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn the_firmware_and_its_setup_must_both_permit_a_boot_by_https() {
+    let mut read = recorded_settings();
+    // The recorded capabilities are those of AMT 12, which has no such boot.
+    let xml = include_str!("../../recordings/boot-capabilities.xml");
+    let mut capabilities = recorded("AMT_BootCapabilities", xml);
+    let reason = |capabilities: Option<&Element>, read: Option<&Element>| {
+        availability(capabilities, read).unwrap().err().unwrap_or("available")
+    };
+    assert!(reason(Some(&capabilities), Some(&read)).contains("does not offer it"));
+    assert!(reason(None, Some(&read)).contains("does not offer it"));
+    let mut flag = capabilities.children[0].clone();
+    flag.name = "ForceUEFIHTTPSBoot".into();
+    flag.text = "true".into();
+    capabilities.children.push(flag);
+    assert_eq!(reason(Some(&capabilities), Some(&read)), "available");
+    set(&mut read, "UEFIHTTPSBootEnabled", "false");
+    assert!(
+        reason(Some(&capabilities), Some(&read)).contains("switched off in the firmware setup")
+    );
+    assert!(reason(Some(&capabilities), None).contains("switched off in the firmware setup"));
+    set(&mut read, "UEFIHTTPSBootEnabled", "perhaps");
+    assert!(availability(Some(&capabilities), Some(&read)).is_err());
 }

@@ -111,7 +111,7 @@ impl Connection {
                 let (sender, connection) = builder.handshake(io).await.map_err(broken)?;
                 (sender, tokio::spawn(limited(connection)), None)
             }
-            Security::Tls { .. } => {
+            Security::Tls(_) => {
                 let (stream, certificate) = tls::start(stream, pin).await?;
                 let io = TokioIo::new(stream);
                 let (sender, connection) = builder.handshake(io).await.map_err(broken)?;

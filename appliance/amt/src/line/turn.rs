@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tls_pin::Trust;
 use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
@@ -32,11 +33,14 @@ impl<'a> Turn<'a> {
     pub(super) fn new(endpoint: &'a Endpoint, mut state: MutexGuard<'a, State>) -> Self {
         let login = &endpoint.login;
         state.session.take_if(|session| session.login != *login);
+        let trusted = state.trusted;
         state.connection.take_if(|connection| {
+            let found = connection.certificate;
             let suits = match endpoint.security {
-                Security::Plain => connection.certificate.is_none(),
-                Security::Tls { pin: None } => connection.certificate.is_some(),
-                Security::Tls { pin } => connection.certificate == pin,
+                Security::Plain => found.is_none(),
+                Security::Tls(Trust::Any) => found.is_some(),
+                Security::Tls(Trust::FirstUse) => found.is_some() && found == trusted,
+                Security::Tls(Trust::Pinned(pin)) => found == Some(pin),
             };
             !suits || !connection.is_fresh()
         });
@@ -51,12 +55,13 @@ impl<'a> Turn<'a> {
         Ok(certificate)
     }
 
-    /// Returns the expected certificate of the machine; `None` before the first one, and without
-    /// TLS.
+    /// Returns the expected certificate of the machine; `None` before the first one, if any
+    /// certificate is trusted, and without TLS.
     pub fn pin(&self) -> Option<Fingerprint> {
         match self.endpoint.security {
-            Security::Tls { pin } => pin.or(self.state.trusted),
-            Security::Plain => None,
+            Security::Tls(Trust::Pinned(pin)) => Some(pin),
+            Security::Tls(Trust::FirstUse) => self.state.trusted,
+            Security::Tls(Trust::Any) | Security::Plain => None,
         }
     }
 
@@ -268,10 +273,12 @@ impl<'a> Turn<'a> {
         let pin = self.pin();
         let connection = Connection::open(self.endpoint, pin).await?;
         if let Some(found) = connection.certificate {
-            if pin.is_none() {
+            let is_first = self.endpoint.security == Security::Tls(Trust::FirstUse);
+            if is_first && pin.is_none() {
                 tracing::info!(host = %self.endpoint.host, %found, "AMT certificate trusted");
             }
-            self.state.trusted = Some(found);
+            // A certificate that the owner does not verify must not be trusted later.
+            self.state.trusted = Some(found).filter(|_| pin.is_some() || is_first);
         }
         Ok(connection)
     }

@@ -77,7 +77,7 @@ impl Console {
         stream.set_nodelay(true).map_err(broken)?;
         let (connection, is_private): (Box<dyn Connection>, bool) = match endpoint.security {
             Security::Plain => (Box::new(stream), false),
-            Security::Tls { .. } => (Box::new(tls::start(stream, pin).await?.0), true),
+            Security::Tls(_) => (Box::new(tls::start(stream, pin).await?.0), true),
         };
         let session = Session::new(endpoint.login.clone(), random_hex(CNONCE_BYTES), is_private);
         let mut console = Self { connection, session };

@@ -90,7 +90,13 @@ impl Driver for Unpowered {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { power: &[], boot: BootControl::None, features: Vec::new(), weakness: None }
+        Capabilities {
+            power: &[],
+            boot: BootControl::None,
+            features: Vec::new(),
+            missing: Vec::new(),
+            weakness: None,
+        }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -102,6 +102,7 @@ impl Driver for PoeDriver {
             power: PORT_POWER,
             boot: BootControl::None,
             features: Vec::new(),
+            missing: Vec::new(),
             weakness: weakness(&self.options.login),
         }
     }

@@ -14,6 +14,8 @@ use crate::{
 const NAME: &str = "redfish";
 /// Maximum time for which the identification LED is on.
 const IDENTIFY_MAX: Duration = Duration::from_secs(3600);
+/// Reason of a service without UEFI HTTP boot.
+const NO_HTTP_BOOT: &str = "the BMC offers no boot from a URL (UefiHttp with HttpBootUri)";
 /// Power actions of services without one of the resets.
 const WITHOUT_SOFT: &[PowerAction] =
     &[PowerAction::On, PowerAction::Off, PowerAction::Cycle, PowerAction::Reset];
@@ -176,6 +178,7 @@ impl Driver for RedfishDriver {
                 power,
                 boot: BootControl::Always,
                 features: Vec::new(),
+                missing: Vec::new(),
                 weakness: None,
             };
         };
@@ -194,10 +197,12 @@ impl Driver for RedfishDriver {
             (learned.events, Feature::Events),
             (true, Feature::Inventory),
         ];
+        let missing = (!learned.http_boot).then_some((Feature::HttpBoot, NO_HTTP_BOOT));
         Capabilities {
             power,
             boot: if learned.boot_always { BootControl::Always } else { BootControl::Once },
             features: features.into_iter().filter(|(has, _)| *has).map(|(_, it)| it).collect(),
+            missing: missing.into_iter().collect(),
             weakness: None,
         }
     }

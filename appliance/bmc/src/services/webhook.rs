@@ -177,7 +177,7 @@ impl Driver for WebhookDriver {
             // The webhook of the owner decides what it supports.
             _ => (Capabilities::ALL_POWER, BootControl::Always),
         };
-        Capabilities { power, boot, features: Vec::new(), weakness: None }
+        Capabilities { power, boot, features: Vec::new(), missing: Vec::new(), weakness: None }
     }
 
     fn power(&self) -> Pending<'_, Power> {

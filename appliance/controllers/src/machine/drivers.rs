@@ -11,7 +11,9 @@ use std::sync::Arc;
 use api::bmc::{Connection, POE, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
-use bmc::{Address, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol, Security};
+use bmc::{
+    Address, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol, Security, Trust,
+};
 
 use objects::{Objects, fetch};
 
@@ -157,6 +159,15 @@ fn first_port(ports: [u16; 2], standard: u16) -> u16 {
     ports.into_iter().find(|port| *port != 0).unwrap_or(standard)
 }
 
+/// Returns the trust in a BMC's certificate: the pin of the Secret precedes `insecureTLS`.
+fn trust(connection: &Connection, pin: Option<Fingerprint>) -> Trust {
+    match pin {
+        Some(pin) => Trust::Pinned(pin),
+        None if connection.insecure_tls => Trust::Any,
+        None => Trust::FirstUse,
+    }
+}
+
 fn ipmi(connection: &Connection) -> Target {
     let options = connection.provider_options.as_ref().and_then(|it| it.ipmitool.clone());
     let options = options.unwrap_or_default();
@@ -189,7 +200,7 @@ fn intel_amt(connection: &Connection, pin: Option<Fingerprint>) -> Target {
             ));
         }
         "http" => (Security::Plain, Security::PLAIN_PORT),
-        "https" | "" => (Security::Tls { pin }, Security::TLS_PORT),
+        "https" | "" => (Security::Tls(trust(connection, pin)), Security::TLS_PORT),
         other => {
             return Err(format!(
                 "expected http or https in connection.providerOptions.intelAMT.hostScheme, found \

@@ -1,5 +1,6 @@
 mod fleet;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::bmc::MachineStatus;
@@ -13,7 +14,8 @@ fn reading(report: Result<Power, &str>, sightings: Vec<Sighting>) -> Reading {
     let seen = MachineSightings { sightings, ..MachineSightings::default() };
     let conclusion = seen.conclude(report.ok(), false);
     let error = report.err().map(str::to_owned);
-    Reading { conclusion, error, weakness: None, capabilities: vec!["on".to_owned()] }
+    let (capabilities, missing) = (vec!["on".to_owned()], BTreeMap::new());
+    Reading { conclusion, error, weakness: None, capabilities, missing }
 }
 
 #[test]
@@ -29,6 +31,9 @@ fn writes_only_news() {
     assert!(decide(&lost, reading(Ok(Power::Off)), now).is_some());
     let other = Reading { capabilities: Vec::new(), ..reading(Ok(Power::On)) };
     assert!(decide(&on, other, now).is_some());
+    let missing = BTreeMap::from([("httpBoot".to_owned(), "it is off".to_owned())]);
+    let other = Reading { missing: missing.clone(), ..reading(Ok(Power::On)) };
+    assert_eq!(decide(&on, other, now).unwrap().missing_capabilities, missing);
 }
 
 #[test]

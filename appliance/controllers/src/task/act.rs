@@ -4,7 +4,7 @@ mod sighted;
 
 use std::time::Duration;
 
-use bmc::{BootControl, Confirmation, Driver, Power, PowerAction};
+use bmc::{BootControl, BootOverride, Confirmation, Driver, Power, PowerAction};
 use tokio::time::Instant;
 
 use super::decide::Plan;
@@ -170,6 +170,10 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
                 (_, false) => format!("{action} acknowledged; power is on"),
             })
         }
+        Plan::HttpBoot(url) => {
+            driver.set_http_boot(&url).await?;
+            Ok(format!("the next boot is by UEFI HTTP boot from {url}"))
+        }
         Plan::Insert(url) => {
             driver.insert_media(&url).await?;
             Ok(format!("inserted the virtual CD {url}"))
@@ -178,20 +182,24 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
             driver.eject_media().await?;
             Ok("the virtual CD is ejected".to_owned())
         }
-        // As upstream for Home Assistant. The firmware of such a machine must boot from the network
-        // first, and the box ends that boot when nothing is to be installed.
-        Plan::Boot(boot) if driver.capabilities().boot == BootControl::None => Ok(format!(
+        Plan::Boot(boot) => set_boot_device(driver, boot).await,
+    }
+}
+
+async fn set_boot_device(driver: &dyn Driver, boot: BootOverride) -> Result<String, Failure> {
+    // As upstream for Home Assistant. The firmware of such a machine must boot from the network
+    // first, and the box ends that boot when nothing is to be installed.
+    if driver.capabilities().boot == BootControl::None {
+        return Ok(format!(
             "not set: the {} has no boot device; the machine boots by the order of its firmware, \
              which must have {} first",
             driver.name(),
             boot.device
-        )),
-        Plan::Boot(boot) => {
-            driver.set_boot_device(boot).await?;
-            let when = if boot.persistent { "every boot is" } else { "the next boot is" };
-            Ok(format!("{when} from {}", boot.device))
-        }
+        ));
     }
+    driver.set_boot_device(boot).await?;
+    let when = if boot.persistent { "every boot is" } else { "the next boot is" };
+    Ok(format!("{when} from {}", boot.device))
 }
 
 /// Waits during a power cycle until the BMC reports `power`; returns false after [`CYCLE_STEP`].

@@ -32,6 +32,8 @@ pub enum Plan {
     Restart(bmc::PowerAction),
     /// Sets the boot device of the next boot or of every boot.
     Boot(BootOverride),
+    /// Boots next from this URL by UEFI HTTP boot.
+    HttpBoot(String),
     /// Inserts the CD image at this URL as virtual media.
     Insert(String),
     /// Ejects the virtual media.
@@ -85,12 +87,18 @@ pub fn plan(action: &Action) -> Result<Plan, String> {
 }
 
 /// Returns the plan of `virtualMediaAction`. Without `mediaURL`, the media is ejected, as upstream.
+/// The kind `UefiHttp` is the box's own: Redfish's name of UEFI HTTP boot (DSP0268,
+/// BootSourceOverrideTarget).
 fn media_plan(media: &serde_json::Value) -> Result<Plan, String> {
     let text = |name: &str| media.get(name).and_then(|it| it.as_str()).unwrap_or_default().trim();
     match (text("kind"), text("mediaURL")) {
         ("CD", "") => Ok(Plan::Eject),
         ("CD", url) => Ok(Plan::Insert(url.to_owned())),
-        (kind, _) => Err(format!("expected CD in virtualMediaAction.kind, found {kind:?}")),
+        ("UefiHttp", "") => Err("virtualMediaAction of kind UefiHttp needs mediaURL".into()),
+        ("UefiHttp", url) => Ok(Plan::HttpBoot(url.to_owned())),
+        (kind, _) => {
+            Err(format!("expected CD or UefiHttp in virtualMediaAction.kind, found {kind:?}"))
+        }
     }
 }
 
@@ -167,6 +175,10 @@ mod tests {
         let cd = serde_json::json!({ "kind": "CD", "mediaURL": "http://a/b.iso" });
         assert_eq!(plan(&media(cd)), Ok(Plan::Insert("http://a/b.iso".into())));
         assert_eq!(plan(&media(serde_json::json!({ "kind": "CD" }))), Ok(Plan::Eject));
+        let http = serde_json::json!({ "kind": "UefiHttp", "mediaURL": "https://a/b.efi" });
+        assert_eq!(plan(&media(http)), Ok(Plan::HttpBoot("https://a/b.efi".into())));
+        let without = plan(&media(serde_json::json!({ "kind": "UefiHttp" }))).unwrap_err();
+        assert!(without.contains("needs mediaURL"), "{without}");
         assert!(plan(&media(1.into())).unwrap_err().contains("kind"));
     }
 

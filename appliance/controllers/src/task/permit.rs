@@ -7,7 +7,7 @@
 
 use api::bmc::{TASK, Task};
 use api::meta::ObjectKey;
-use bmc::{BootOverride, Capabilities, Confirmation, Driver, Error, Pending, Power, PowerAction};
+use bmc::{Driver, DriverLayer, Error, Pending, Power, PowerAction};
 
 use super::{TaskReconciler, decide};
 use objects::{ObjectError, fetch};
@@ -63,25 +63,9 @@ impl GuardedDriver<'_> {
     }
 }
 
-impl Driver for GuardedDriver<'_> {
-    fn name(&self) -> &'static str {
-        self.driver.name()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.driver.capabilities()
-    }
-
-    fn confirmation(&self) -> Confirmation {
-        self.driver.confirmation()
-    }
-
-    fn power_reason(&self) -> Option<String> {
-        self.driver.power_reason()
-    }
-
-    fn is_silent(&self) -> bool {
-        self.driver.is_silent()
+impl DriverLayer for GuardedDriver<'_> {
+    fn below(&self) -> &dyn Driver {
+        self.driver
     }
 
     fn power(&self) -> Pending<'_, Power> {
@@ -100,25 +84,5 @@ impl Driver for GuardedDriver<'_> {
             }
             Ok(())
         })
-    }
-
-    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
-        self.driver.set_boot_device(boot)
-    }
-
-    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
-        self.driver.boot_device()
-    }
-
-    fn set_http_boot<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
-        self.driver.set_http_boot(url)
-    }
-
-    fn insert_media<'a>(&'a self, url: &'a str) -> Pending<'a, ()> {
-        self.driver.insert_media(url)
-    }
-
-    fn eject_media(&self) -> Pending<'_, ()> {
-        self.driver.eject_media()
     }
 }

@@ -1,5 +1,6 @@
 //! Methods of the engine: power requests, boot configuration, redirection.
 
+use super::https_boot::HTTPS_SOURCE;
 use super::{Executed, Firmware, OFF, ON};
 use crate::chassis::{BootSource, ChassisAction};
 use crate::soap::{self, Request};
@@ -141,11 +142,15 @@ impl Firmware {
         let is_setup = self.boot_setting("BIOSSetup") == "true";
         let device = match (self.is_next, is_setup, self.source.take()) {
             (true, true, _) => "setup".to_owned(),
+            (true, false, Some(source)) if source == HTTPS_SOURCE => {
+                self.boot_url.take().unwrap_or_else(|| "default".to_owned())
+            }
             (true, false, Some(source)) => source.replace("Intel(r) AMT: Force ", ""),
             _ => "default".to_owned(),
         };
         self.boots.push(device);
         self.is_next = false;
+        self.boot_url = None;
         self.set_boot_setting("BIOSSetup", "false");
         self.set_boot_setting("OptionsCleared", "true");
     }

@@ -5,6 +5,7 @@ mod console;
 mod discovery;
 mod driver;
 mod faults;
+mod https_boot;
 mod objects;
 
 use std::sync::Arc;

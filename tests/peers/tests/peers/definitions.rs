@@ -69,7 +69,7 @@ const OF_THE_BOX: [(&str, &str, &[&str]); 17] = [
     (
         "machines.bmc.tinkerbell.org",
         "/schema/openAPIV3Schema/properties/status/properties",
-        &["capabilities", "powerReason"],
+        &["capabilities", "missingCapabilities", "powerReason"],
     ),
     ("tasks.bmc.tinkerbell.org", CONNECTION, &["plug", "poe", "wakeOnLAN"]),
     ("tasks.bmc.tinkerbell.org", REDFISH, &["scheme"]),

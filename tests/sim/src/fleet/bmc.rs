@@ -94,6 +94,7 @@ impl Driver for Controller {
             power: Capabilities::ALL_POWER,
             boot: BootControl::Always,
             features: Vec::new(),
+            missing: Vec::new(),
             weakness: None,
         }
     }

@@ -1,10 +1,10 @@
 //! Connection settings of Redfish.
 
 use api::bmc::{Connection, REDFISH};
-use bmc::{Address, Fingerprint, Protocol, RedfishOptions, RedfishSecurity, Trust};
+use bmc::{Address, Fingerprint, Protocol, RedfishOptions, RedfishSecurity};
 use serde::Deserialize;
 
-use super::{FINGERPRINT, Target, first_port, http};
+use super::{FINGERPRINT, Target, first_port, http, trust};
 
 /// Options of Redfish, as upstream's `redfish` with the additional field `scheme`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -32,12 +32,7 @@ pub fn redfish(connection: &Connection, pin: Option<Fingerprint>) -> Target {
         }
         ("http", None) => (RedfishSecurity::Plain, RedfishSecurity::PLAIN_PORT),
         ("https" | "", pin) => {
-            let trust = match pin {
-                Some(pin) => Trust::Pinned(pin),
-                None if connection.insecure_tls => Trust::Any,
-                None => Trust::FirstUse,
-            };
-            (RedfishSecurity::Tls(trust), RedfishSecurity::TLS_PORT)
+            (RedfishSecurity::Tls(trust(connection, pin)), RedfishSecurity::TLS_PORT)
         }
         (other, _) => {
             return Err(format!(

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use api::bmc::Connection;
 use api::meta::ObjectKey;
 use bmc::{
-    BootOverride, Capabilities, Confirmation, Driver, Endpoint, Error, Pending, Power, PowerAction,
-    Protocol,
+    Capabilities, Driver, DriverLayer, Endpoint, Error, Pending, Power, PowerAction, Protocol,
 };
 use objects::Objects;
 
@@ -68,9 +67,9 @@ impl SightedDriver {
     }
 }
 
-impl Driver for SightedDriver {
-    fn name(&self) -> &'static str {
-        self.driver.name()
+impl DriverLayer for SightedDriver {
+    fn below(&self) -> &dyn Driver {
+        self.driver.as_ref()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -79,10 +78,6 @@ impl Driver for SightedDriver {
             true => Capabilities { power: WITH_HOOK, ..capabilities },
             false => capabilities,
         }
-    }
-
-    fn confirmation(&self) -> Confirmation {
-        self.driver.confirmation()
     }
 
     fn power_reason(&self) -> Option<String> {
@@ -107,13 +102,5 @@ impl Driver for SightedDriver {
             }),
             action => self.driver.set_power(action),
         }
-    }
-
-    fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()> {
-        self.driver.set_boot_device(boot)
-    }
-
-    fn boot_device(&self) -> Pending<'_, Option<BootOverride>> {
-        self.driver.boot_device()
     }
 }

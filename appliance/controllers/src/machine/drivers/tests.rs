@@ -56,8 +56,8 @@ async fn unset_means_the_standard_port_and_the_best_suite() {
 async fn intel_amt_has_its_own_ports_and_needs_a_word_for_plain_http() {
     for (scheme, port, expected, security) in [
         ("http", 0, "10.0.0.9:16992", Security::Plain),
-        ("https", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
-        ("", 0, "10.0.0.9:16993", Security::Tls { pin: None }),
+        ("https", 0, "10.0.0.9:16993", Security::Tls(Trust::FirstUse)),
+        ("", 0, "10.0.0.9:16993", Security::Tls(Trust::FirstUse)),
         ("http", 8080, "10.0.0.9:8080", Security::Plain),
     ] {
         let options = json!({ "intelAMT": { "port": port, "hostScheme": scheme } });
@@ -76,8 +76,16 @@ async fn a_fingerprint_in_the_secret_pins_the_certificate_and_needs_tls() {
         })
     };
     let found = endpoint(pinned("https")).await.unwrap();
-    let pin = Some(Fingerprint([0x2a; 32]));
-    assert_eq!(found.protocol, Protocol::Amt(Security::Tls { pin }));
+    let pin = Fingerprint([0x2a; 32]);
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Pinned(pin))));
+    // The pin of the Secret precedes `insecureTLS`, which without a pin trusts any certificate.
+    let mut insecure = pinned("https");
+    insecure["insecureTLS"] = true.into();
+    let found = endpoint(insecure.clone()).await.unwrap();
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Pinned(pin))));
+    insecure["authSecretRef"]["name"] = "bmc".into();
+    let found = endpoint(insecure).await.unwrap();
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Any)));
     assert!(endpoint(pinned("http")).await.unwrap_err().contains("needs hostScheme https"));
 }
 

@@ -69,7 +69,13 @@ impl Driver for Bmc {
 
     fn capabilities(&self) -> Capabilities {
         let power = Capabilities::ALL_POWER;
-        Capabilities { power, boot: BootControl::Always, features: Vec::new(), weakness: None }
+        Capabilities {
+            power,
+            boot: BootControl::Always,
+            features: Vec::new(),
+            missing: Vec::new(),
+            weakness: None,
+        }
     }
 
     fn power(&self) -> Pending<'_, Power> {

@@ -164,7 +164,13 @@ impl Driver for Wake {
 
     fn capabilities(&self) -> Capabilities {
         let (boot, features) = (BootControl::None, Vec::new());
-        Capabilities { power: &[PowerAction::On], boot, features, weakness: None }
+        Capabilities {
+            power: &[PowerAction::On],
+            boot,
+            features,
+            missing: Vec::new(),
+            weakness: None,
+        }
     }
 
     fn confirmation(&self) -> Confirmation {

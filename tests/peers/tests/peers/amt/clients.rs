@@ -1,7 +1,7 @@
 //! The simulated engine against clients that others wrote, and their view of our driver's changes.
 
 mod meshcentral;
-mod python;
+pub mod python;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::start;
 
 /// Runs commands of a client in Go, and returns one answer for each.
-fn run(client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {
+pub fn run(client: &str, sim: &AmtSim, commands: &[&str]) -> Vec<Value> {
     let program = peers::built("amt-clients", &[]).unwrap().remove(0);
     answers(&mut Command::new(program), client, sim, commands)
 }
@@ -38,7 +38,7 @@ fn answers(program: &mut Command, client: &str, sim: &AmtSim, commands: &[&str])
     answers
 }
 
-fn value(value: impl Into<Value>) -> Value {
+pub fn value(value: impl Into<Value>) -> Value {
     json!({ "value": value.into() })
 }
 

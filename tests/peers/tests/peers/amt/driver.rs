@@ -2,7 +2,7 @@
 
 use amt_sim::{AmtSim, Behavior};
 use bmc::{
-    BootDevice, BootOverride, Driver as _, Error, Fingerprint, Power, PowerAction, Security,
+    BootDevice, BootOverride, Driver as _, Error, Fingerprint, Power, PowerAction, Security, Trust,
 };
 
 use super::{POWER_STATE, device, redirect, request, start};
@@ -169,14 +169,14 @@ async fn one_login_and_one_connection_serve_many_requests() {
 async fn a_certificate_is_trusted_on_first_use_and_pinned() {
     let sim = AmtSim::start_with_tls(Behavior::default()).unwrap();
     let right = sim.fingerprint().unwrap();
-    let first = device(&sim, Security::Tls { pin: None });
+    let first = device(&sim, Security::Tls(Trust::FirstUse));
     assert_eq!(first.fingerprint().await.unwrap(), Some(right));
     assert_eq!(sim.executed(), [""; 0], "no login was sent");
     assert_eq!(first.power().await.unwrap(), Power::Off);
-    let pinned = device(&sim, Security::Tls { pin: Some(right) });
+    let pinned = device(&sim, Security::Tls(Trust::Pinned(right)));
     assert_eq!(pinned.power().await.unwrap(), Power::Off);
     let seen = sim.executed().len();
-    let wrong = device(&sim, Security::Tls { pin: Some(Fingerprint([1; 32])) });
+    let wrong = device(&sim, Security::Tls(Trust::Pinned(Fingerprint([1; 32]))));
     let error = wrong.power().await.unwrap_err();
     assert!(error.sentence().contains("the TLS certificate changed"), "{}", error.sentence());
     assert!(!error.is_transient());
@@ -204,4 +204,36 @@ async fn a_changed_certificate_is_not_trusted() {
     };
     assert!(error.sentence().contains("the TLS certificate changed"), "{}", error.sentence());
     assert_eq!(other.executed(), [""; 0]);
+}
+
+/// The owner wrote `insecureTLS: true`. A certificate that was never verified is not trusted later.
+#[tokio::test]
+async fn any_certificate_is_accepted_where_the_owner_says_so() {
+    let sim = AmtSim::start_with_tls(Behavior::default()).unwrap();
+    let endpoint = |sim: &AmtSim| {
+        let protocol = bmc::Protocol::Amt(Security::Tls(Trust::Any));
+        bmc::registry::open(bmc::Endpoint { protocol, ..sim.endpoint() })
+    };
+    let driver = endpoint(&sim);
+    assert_eq!(driver.power().await.unwrap(), Power::Off);
+    let address = sim.address();
+    drop(sim);
+    let other = AmtSim::start_with_tls_at(address.ip(), Behavior::default()).unwrap();
+    while driver.power().await.is_err() {}
+    assert!(!other.executed().is_empty(), "the other certificate is accepted");
+    let right = other.fingerprint().unwrap();
+    let first = device(&other, Security::Tls(Trust::FirstUse));
+    assert_eq!(first.fingerprint().await.unwrap(), Some(right));
+    drop(other);
+    let third = AmtSim::start_with_tls_at(address.ip(), Behavior::default()).unwrap();
+    let error = loop {
+        match first.power().await {
+            Ok(_) => panic!("the other engine was trusted"),
+            Err(error) if error.is_transient() => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(error.sentence().contains("the TLS certificate changed"), "{}", error.sentence());
+    assert_eq!(third.executed(), [""; 0]);
+    assert_eq!(endpoint(&third).power().await.unwrap(), Power::Off);
 }

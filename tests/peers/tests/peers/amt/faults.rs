@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use amt_sim::{AmtSim, Behavior};
 use bmc::{
-    BootDevice, BootOverride, Driver as _, Error, Power, PowerAction, Security, ensure, registry,
+    BootDevice, BootOverride, Driver as _, Error, Power, PowerAction, Security, Trust, ensure,
+    registry,
 };
 use peers::loopback_address;
 use stdx::testing::PATIENCE;
@@ -218,7 +219,7 @@ async fn a_closed_port_is_said_with_the_way_out() {
     assert!(sentence.contains("hostScheme https"), "{sentence}");
     assert!(error.is_transient());
     // TLS to a port without TLS.
-    let error = device(&sim, Security::Tls { pin: None }).power().await.unwrap_err();
+    let error = device(&sim, Security::Tls(Trust::FirstUse)).power().await.unwrap_err();
     assert!(error.sentence().contains("TLS handshake"), "{}", error.sentence());
     assert_eq!(sim.executed(), [""; 0]);
 }

@@ -5,10 +5,10 @@ use peers::{Kubectl, Tinboxd, poll};
 use stdx::testing::PATIENCE;
 
 /// Seconds between two readings of each machine's power state.
-const SETTINGS: &str = "[bmc]\npoll_secs = 1\n";
+pub const SETTINGS: &str = "[bmc]\npoll_secs = 1\n";
 
 /// Secret and Machine of an engine.
-fn machine(name: &str, sim: &AmtSim, password: &str) -> String {
+pub fn machine(name: &str, sim: &AmtSim, password: &str) -> String {
     let scheme = if sim.fingerprint().is_some() { "https" } else { "http" };
     let pin = sim.fingerprint().map(|pin| format!(", certificateFingerprint: \"{pin}\""));
     format!(
@@ -38,7 +38,7 @@ spec:
 }
 
 /// Job with the actions of Cluster API Provider Tinkerbell.
-fn job(name: &str, machine: &str, tasks: &str) -> String {
+pub fn job(name: &str, machine: &str, tasks: &str) -> String {
     format!(
         r#"
 apiVersion: bmc.tinkerbell.org/v1alpha1
@@ -51,13 +51,13 @@ spec:
     )
 }
 
-fn apply(kubectl: &Kubectl, manifest: &str) {
+pub fn apply(kubectl: &Kubectl, manifest: &str) {
     let printed = kubectl.run(&["apply", "-f", "-"], manifest).unwrap();
     assert!(printed.success, "{printed:?}");
 }
 
 /// Waits until a field of an object contains `expected`.
-fn wait(kubectl: &Kubectl, object: &str, path: &str, expected: &str) {
+pub fn wait(kubectl: &Kubectl, object: &str, path: &str, expected: &str) {
     let output = format!("-ojsonpath={{{path}}}");
     let mut last = String::new();
     let is_reached = poll(expected, PATIENCE, || {
