@@ -4,6 +4,7 @@
 //! Never: output to a stream, or a request to a box. Enter at [`table::Table`], [`document`] and
 //! [`overview`].
 
+pub mod bmc;
 pub mod document;
 pub mod inventory;
 pub mod machines;

@@ -59,6 +59,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::bmc_readings::StartedDrivers;
 use crate::consoles::StartedConsoles;
 use crate::start::{Start, Step};
 
@@ -93,6 +94,7 @@ struct Wiring {
     audit: Audit,
     admin_tokens: Option<Arc<Tokens>>,
     consoles: StartedConsoles,
+    bmc_drivers: StartedDrivers,
     start: Arc<Start>,
     services: JoinSet<(&'static str, anyhow::Result<()>)>,
     shutdown: CancellationToken,
@@ -252,6 +254,7 @@ impl Wiring {
             audit,
             admin_tokens: None,
             consoles: Arc::default(),
+            bmc_drivers: Arc::default(),
             start: Arc::default(),
             services,
             shutdown,

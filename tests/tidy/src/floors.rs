@@ -67,7 +67,7 @@ const PLACES: [Place; 69] = [
     place("imaging", 2, &["stdx", "unpack"]),
     place("hardware-choice", 3, &["api", "status"]),
     place("machine-install", 2, &["api", "kube-yaml", "oci-reference", "stdx", "template"]),
-    place("printers", 3, &["api", "status", "stdx"]),
+    place("printers", 3, &["api", "bmc-discovery", "status", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("template-library", 1, &["stdx"]),
     place(

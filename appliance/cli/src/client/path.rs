@@ -62,36 +62,34 @@ impl Path {
 
     /// Path of the latest syslog lines of a machine: an extension of the API.
     pub fn log(namespace: &str, hardware: &str, lines: usize) -> Path {
-        let (namespace, name) = (escape(namespace), escape(hardware));
-        Path {
-            path: format!(
-                "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/log?lines={lines}"
-            ),
-            shown: format!("log of hardware/{hardware}"),
-        }
+        let Path { path, shown } = Path::of_machine(namespace, "hardware", hardware, "log");
+        Path { path: format!("{path}?lines={lines}"), shown }
+    }
+
+    /// Path of a part of a machine, or of a reading of its BMC: an extension of the API.
+    pub fn of_machine(namespace: &str, kind: &str, name: &str, part: &str) -> Path {
+        let (namespace, escaped) = (escape(namespace), escape(name));
+        let of = format!("/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/{kind}/{escaped}");
+        Path { path: format!("{of}/{part}"), shown: format!("{part} of {kind}/{name}") }
     }
 
     /// Path of the serial console of a machine: an extension of the API.
     pub fn console(namespace: &str, hardware: &str) -> Path {
-        let (namespace, name) = (escape(namespace), escape(hardware));
-        Path {
-            path: format!(
-                "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/console"
-            ),
-            shown: format!("console of hardware/{hardware}"),
-        }
+        Path::of_machine(namespace, "hardware", hardware, "console")
+    }
+
+    fn fixed(path: &str, shown: &str) -> Path {
+        Path { path: path.to_owned(), shown: shown.to_owned() }
     }
 
     /// Path of the DHCP clients of the last hour: an extension of the API.
     pub fn dhcp_clients() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/heard".to_owned();
-        Path { path, shown: "list of DHCP clients".to_owned() }
+        Path::fixed("/apis/tinbox.dev/v1alpha1/heard", "list of DHCP clients")
     }
 
     /// Path of the status view of the box: an extension of the API.
     pub fn status() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/status".to_owned();
-        Path { path, shown: "the state of the box".to_owned() }
+        Path::fixed("/apis/tinbox.dev/v1alpha1/status", "the state of the box")
     }
 
     /// Path of the image cache: an extension of the API.
@@ -101,38 +99,32 @@ impl Path {
 
     /// Path to blink the box's LED: an extension of the API.
     pub fn identify() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/identify".to_owned();
-        Path { path, shown: "the box's lights".to_owned() }
+        Path::fixed("/apis/tinbox.dev/v1alpha1/identify", "the box's lights")
     }
 
     /// Path to search the networks for BMCs: an extension of the API.
     pub fn bmc_discovery() -> Path {
-        let path = "/apis/tinbox.dev/v1alpha1/bmc-discovery".to_owned();
-        Path { path, shown: "the search for BMCs".to_owned() }
+        Path::fixed("/apis/tinbox.dev/v1alpha1/bmc-discovery", "the search for BMCs")
     }
 
     /// Path of the box's system and its updates: an extension of the API.
     pub fn update() -> Path {
-        let path = "/apis/box.tinbox.dev/v1alpha1/update".to_owned();
-        Path { path, shown: "the box's system".to_owned() }
+        Path::fixed("/apis/box.tinbox.dev/v1alpha1/update", "the box's system")
     }
 
     /// Path to return to the system in the other slot.
     pub fn rollback() -> Path {
-        let path = "/apis/box.tinbox.dev/v1alpha1/update/rollback".to_owned();
-        Path { path, shown: "the system before".to_owned() }
+        Path::fixed("/apis/box.tinbox.dev/v1alpha1/update/rollback", "the system before")
     }
 
     /// Path to restart into an installed update.
     pub fn restart() -> Path {
-        let path = "/apis/box.tinbox.dev/v1alpha1/update/restart".to_owned();
-        Path { path, shown: "the restart".to_owned() }
+        Path::fixed("/apis/box.tinbox.dev/v1alpha1/update/restart", "the restart")
     }
 
     /// Path of the settings (`box.toml`): an extension of the API, for administrators only.
     pub fn settings() -> Path {
-        let path = "/apis/box.tinbox.dev/v1alpha1/settings".to_owned();
-        Path { path, shown: "the settings".to_owned() }
+        Path::fixed("/apis/box.tinbox.dev/v1alpha1/settings", "the settings")
     }
 
     /// Path of a part of the settings API: `history`, `diff` or `revert`.
@@ -154,8 +146,7 @@ impl Path {
 
     /// Path to restart, switch off or reset the box.
     pub fn reset() -> Path {
-        let path = "/apis/box.tinbox.dev/v1alpha1/reset".to_owned();
-        Path { path, shown: "the reset of the box".to_owned() }
+        Path::fixed("/apis/box.tinbox.dev/v1alpha1/reset", "the reset of the box")
     }
 
     pub fn as_str(&self) -> &str {

@@ -12,6 +12,7 @@ use lifecycle::{admin_tokens, opened, reset, settings};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
+use crate::bmc_readings;
 use crate::consoles;
 use crate::discovery::{self, Discovery};
 use crate::handlers;
@@ -104,6 +105,7 @@ impl Wiring {
             &self.config,
         )))
         .merge(consoles::router(Arc::clone(&self.objects), Arc::clone(&self.consoles)))
+        .merge(bmc_readings::router(Arc::clone(&self.objects), Arc::clone(&self.bmc_drivers)))
         .merge(settings::router(self.settings.clone()))
         .merge(backups::router(Arc::clone(backups)))
         .merge(admin_tokens::router(tokens))

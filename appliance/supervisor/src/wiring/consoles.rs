@@ -24,6 +24,8 @@ impl Wiring {
         if self.safe.mode.is_some() {
             return Ok(());
         }
+        // The wiring starts the controllers once, and the consoles with them.
+        let _ = self.bmc_drivers.set(Arc::clone(&drivers));
         let key = HostKey::ensure(state).context("cannot prepare the consoles over SSH")?;
         tracing::info!(fingerprint = key.fingerprint(), "SSH host key of the serial consoles");
         let consoles = Consoles::new(Arc::new(HardwareConsoles {

@@ -7,6 +7,7 @@ mod driver;
 mod faults;
 mod https_boot;
 mod objects;
+mod readings;
 
 use std::sync::Arc;
 

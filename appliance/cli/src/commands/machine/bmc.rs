@@ -1,15 +1,17 @@
-//! `bmc`: management controllers on the networks of the box.
+//! `bmc`: management controllers on the networks of the box, and their readings.
 
-use bmc_discovery::{Proposal, ProtocolKind};
+use bmc_discovery::Proposal;
+use printers::bmc;
 use serde_json::json;
-use status::plain;
 
 use super::super::Context;
+use super::inventory::Arguments;
+use super::power::target;
 use crate::client::Path;
 use crate::error::Error;
-use crate::output::{Format, Table};
+use crate::output::Format;
 
-/// Find the management controllers (BMCs) of machines
+/// Find the management controllers (BMCs) of machines, and read their logs and sensors
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Search the box's networks for BMCs, and show the machine of each and the reason
@@ -21,10 +23,27 @@ pub enum Command {
         #[arg(long)]
         manifest: bool,
     },
+    /// Show the event log of a machine's BMC: at most 500 events, newest last
+    ///
+    /// IPMI (SEL), Intel AMT and Redfish have one. Example: `tinbox bmc events nuc1`
+    Events(Arguments),
+    /// Show the sensors of a machine's BMC: temperatures, fans, voltages, power
+    ///
+    /// IPMI and Redfish have them. Example: `tinbox bmc sensors nuc1`
+    Sensors(Arguments),
+    /// Show the hardware of a machine as its BMC reports it, also while the machine is off
+    ///
+    /// Intel AMT and Redfish report it. Example: `tinbox bmc inventory nuc1`
+    Inventory(Arguments),
 }
 
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
-    let Command::Discover { manifest } = command;
+    let manifest = match command {
+        Command::Discover { manifest } => manifest,
+        Command::Events(machine) => return read(context, &machine, "events").await,
+        Command::Sensors(machine) => return read(context, &machine, "sensors").await,
+        Command::Inventory(machine) => return read(context, &machine, "inventory").await,
+    };
     let answer = context.client.post(&Path::bmc_discovery(), "", &json!({})).await?;
     let found: Vec<Proposal> = serde_json::from_value(answer).map_err(|error| {
         Error::Usage(format!("the box's answer about BMCs cannot be read: {error}"))
@@ -45,70 +64,21 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         );
         return Ok(());
     }
-    printer.table(table(&found))
+    printer.table(bmc::found(&found))
 }
 
-fn table(found: &[Proposal]) -> Table {
-    let mut table = Table::new(&["ADDRESS", "PROTOCOLS", "MACHINE", "WHY"]);
-    for Proposal { bmc, owner, accepted, .. } in found {
-        let protocols: Vec<&str> = bmc.protocols.iter().map(|it| name(*it)).collect();
-        let owner = owner.as_ref();
-        let why = match (accepted.as_str(), owner) {
-            ("", Some(owner)) => owner.reason.clone(),
-            ("", None) => "unknown machine".to_owned(),
-            (machine, _) => format!("in use as {machine}"),
-        };
-        table.row([
-            bmc.address.to_string().into(),
-            protocols.join(",").into(),
-            plain(owner.map_or("", |owner| &owner.name)).into(),
-            plain(&why).into(),
-        ]);
+/// Reads from the BMC of a machine, and prints what it reports.
+async fn read(context: &Context, arguments: &Arguments, reading: &str) -> Result<(), Error> {
+    let target = target(context, &arguments.machine, "read the BMC of").await?;
+    let path = Path::of_machine(&context.namespace, "bmcmachines", &target.machine, reading);
+    let answer = context.client.get(&path).await?;
+    let printer = &context.printer;
+    if matches!(printer.format, Format::Json | Format::Yaml) {
+        return printer.object(&answer);
     }
-    table
-}
-
-fn name(protocol: ProtocolKind) -> &'static str {
-    match protocol {
-        ProtocolKind::AmtTls => "amt+tls",
-        ProtocolKind::AmtPlain => "amt",
-        ProtocolKind::Redfish => "redfish",
-        ProtocolKind::Ipmi => "ipmi",
+    if answer.as_array().is_some_and(Vec::is_empty) {
+        printer.note(&format!("the BMC of {} reports no {reading}", target.name));
+        return Ok(());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use bmc_discovery::{DiscoveredBmc, OwnerMatch, Proposal, ProtocolKind};
-
-    use super::table;
-
-    #[test]
-    fn each_bmc_has_its_machine_and_the_reason() {
-        let proposal = |last: u8, protocols: Vec<ProtocolKind>| Proposal {
-            bmc: DiscoveredBmc {
-                address: [10, 0, 0, last].into(),
-                mac: String::new(),
-                protocols,
-                uuids: Vec::new(),
-                description: String::new(),
-            },
-            owner: None,
-            accepted: String::new(),
-            manifest: String::new(),
-        };
-        let owner = OwnerMatch {
-            namespace: "default".into(),
-            name: "nuc1".into(),
-            reason: "both have the UUID 33221100-5544-7766-8899-aabbccddeeff".into(),
-            has_bmc: false,
-        };
-        let one = Proposal { owner: Some(owner), ..proposal(7, vec![ProtocolKind::AmtTls]) };
-        let two = Proposal {
-            accepted: "default/nuc2-bmc".into(),
-            ..proposal(8, vec![ProtocolKind::Redfish, ProtocolKind::Ipmi])
-        };
-        let three = proposal(9, vec![ProtocolKind::Ipmi]);
-        golden::check("bmc-discover.txt", &table(&[one, two, three]).render(false));
-    }
+    printer.table(bmc::readings(&answer))
 }

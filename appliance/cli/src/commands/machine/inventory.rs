@@ -15,7 +15,7 @@ const INVENTORY: &str = "tinbox.dev/inventory";
 pub struct Arguments {
     /// Name, id, MAC or IP address of the machine
     #[arg(value_name = "NAME|ID|MAC|IP")]
-    machine: String,
+    pub machine: String,
 }
 
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {

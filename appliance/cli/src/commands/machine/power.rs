@@ -67,12 +67,12 @@ impl Action {
     }
 }
 
-/// Machine whose power is switched.
-struct Target {
+/// Machine with a BMC.
+pub struct Target {
     /// Name of the machine in messages.
-    name: String,
+    pub name: String,
     /// Name of the machine's BMC Machine.
-    machine: String,
+    pub machine: String,
 }
 
 /// Creates the BMC Job and, with --wait, waits until it completes.
@@ -81,7 +81,7 @@ struct Target {
 /// The Job cannot be created. With --wait also if the BMC fails or the time is over.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let text = arguments.machine.or(arguments.hardware).unwrap_or_default();
-    let target = target(context, &text).await?;
+    let target = target(context, &text, "switch").await?;
     let action = arguments.action;
     if !confirmed(context, action, &target.name, arguments.confirm).await? {
         return Ok(());
@@ -149,7 +149,8 @@ async fn confirmed(
     }
 }
 
-async fn target(context: &Context, text: &str) -> Result<Target, Error> {
+/// Returns the BMC Machine of a machine. `verb` is the purpose in the error message.
+pub async fn target(context: &Context, text: &str, verb: &str) -> Result<Target, Error> {
     let object = match context.find(HARDWARE, text).await {
         Ok(object) => object,
         Err(unknown @ Error::Unknown { .. }) => {
@@ -165,7 +166,7 @@ async fn target(context: &Context, text: &str) -> Result<Target, Error> {
     match hardware.spec.bmc_ref {
         Some(reference) => Ok(Target { name, machine: reference.name }),
         None => Err(Error::Unable {
-            what: format!("switch {name}"),
+            what: format!("{verb} {name}"),
             why: "it has no bmcRef".to_owned(),
             hint: "push a BMC Machine and its Secret, then name the Machine in spec.bmcRef",
         }),
