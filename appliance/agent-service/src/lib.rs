@@ -15,6 +15,7 @@ mod boots;
 mod calls;
 #[cfg(test)]
 mod fixture;
+mod power;
 mod runs;
 mod service;
 mod waits;
@@ -23,5 +24,6 @@ mod wire;
 pub use agents::Latest;
 pub use backend::{Backend, TokenUse};
 pub use boots::Boots;
+pub use power::PowerOffError;
 pub use runs::{End, Run, Runs};
 pub use service::{Service, Settings};

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::{AgentRecords, Latest, Record};
 use crate::backend::Backend;
 use crate::boots::Boots;
+use crate::power::PowerRequests;
 use crate::runs::Runs;
 use crate::waits::Waits;
 use crate::wire::workflow_key;
@@ -46,6 +47,7 @@ pub struct Service {
     pub(crate) agents: AgentRecords,
     pub(crate) boots: Boots,
     pub(crate) waits: Waits,
+    pub(crate) power: PowerRequests,
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
     /// Start of the service, by the monotonic clock. No agent counts as silent for a longer time.
@@ -65,7 +67,20 @@ impl Service {
     ) -> Self {
         let since = clock.steady();
         let (agents, boots, waits) = (AgentRecords::default(), Boots::default(), Waits::default());
-        Self { objects, runs, backend, clock, agents, boots, waits, closing, settings, since }
+        let power = PowerRequests::default();
+        Self {
+            objects,
+            runs,
+            backend,
+            clock,
+            agents,
+            boots,
+            waits,
+            power,
+            closing,
+            settings,
+            since,
+        }
     }
 
     pub(crate) fn record_message(&self, agent_id: &str) {
@@ -162,6 +177,19 @@ impl Workflows for Service {
     fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
         self.record_message(&choice.agent_id);
         Box::pin(async move { self.take_choice(&choice).await })
+    }
+
+    fn power_off_request<'a>(
+        &'a self,
+        agent_id: &'a str,
+        boot: &'a str,
+        max_wait: Duration,
+    ) -> Pending<'a, Result<Option<String>, Refusal>> {
+        Box::pin(self.awaited_power_off(agent_id, boot, max_wait))
+    }
+
+    fn confirm_power_off(&self, agent_id: &str, boot: &str, request_id: &str) -> bool {
+        self.takes_confirmation(agent_id, boot, request_id)
     }
 
     fn turn<'a>(&'a self, worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {

@@ -20,6 +20,7 @@ use crate::server::{BOOT, PATIENCE};
 use crate::wire::proto::workflow_service_client::WorkflowServiceClient;
 use crate::wire::proto::{ActionRequest, ActionStatusRequest};
 use crate::wire::tinbox::v1::agent_client::AgentClient;
+use crate::wire::tinbox::v1::{PowerOffConfirmation, PowerOffWait};
 use crate::wire::{AnyActionStatus, MESSAGE_BYTES, text};
 use crate::{Attributes, Pin};
 
@@ -215,6 +216,27 @@ impl Client {
     pub async fn choose_disk(&self, choice: DiskChoice) -> Result<(), Error> {
         let answer = self.tinbox.clone().choose_disk(self.request(choice.into())).await;
         answer.map(|_| ()).map_err(|status| self.error("ChooseDisk", status))
+    }
+
+    /// Waits up to 20 s for a request of the box to power the machine off (AwaitPowerOff), and
+    /// returns its ID. A stock server returns [`Error::Unsupported`].
+    pub async fn power_off_request(&self) -> Result<Option<String>, Error> {
+        let mut request = self.request(PowerOffWait { agent_id: self.agent_id.clone() });
+        request.metadata_mut().insert(PATIENCE, PATIENCE_SECS.into());
+        let answer = self.tinbox.clone().await_power_off(request).await;
+        let answer = answer.map_err(|status| self.error("AwaitPowerOff", status))?;
+        Ok(Some(text(answer.into_inner().request_id)).filter(|id| !id.is_empty()))
+    }
+
+    /// Confirms a request to power off, before the machine powers off (ConfirmPowerOff). Returns
+    /// false if the request has ended, so that the machine must stay on.
+    pub async fn confirm_power_off(&self, request_id: &str) -> Result<bool, Error> {
+        let (agent_id, request_id) = (self.agent_id.clone(), request_id.to_owned());
+        let request = self.request(PowerOffConfirmation { agent_id, request_id });
+        let answer = self.tinbox.clone().confirm_power_off(request).await;
+        answer
+            .map(|answer| answer.into_inner().granted)
+            .map_err(|status| self.error("ConfirmPowerOff", status))
     }
 
     /// Reports the agent's start (Hello). A stock server returns [`Error::Unsupported`].

@@ -21,7 +21,8 @@ use crate::wire::proto::{
 };
 use crate::wire::tinbox::v1::agent_server::{Agent, AgentServer};
 use crate::wire::tinbox::v1::{
-    DiskChoiceReply, DiskChoiceRequest, HelloReply, HelloRequest, ProgressReply, ProgressReport,
+    DiskChoiceReply, DiskChoiceRequest, HelloReply, HelloRequest, PowerOffConfirmation,
+    PowerOffGrant, PowerOffRequest, PowerOffWait, ProgressReply, ProgressReport,
 };
 use crate::wire::{self, AnyActionStatus, AnyReport, MESSAGE_BYTES};
 
@@ -218,5 +219,32 @@ impl Agent for Edge {
             Ok(()) => Ok(Response::new(DiskChoiceReply {})),
             Err(refusal) => Err(status(refusal, "ChooseDisk", &agent_id)),
         }
+    }
+
+    async fn await_power_off(
+        &self,
+        request: Request<PowerOffWait>,
+    ) -> Result<Response<PowerOffRequest>, Status> {
+        let (caller, message) = Caller::split(request);
+        let agent_id = wire::id("agent id", Some(message.agent_id))?;
+        self.admit(&agent_id, &caller, Call::Next)?;
+        let boot = caller.boot().unwrap_or_default();
+        match self.0.power_off_request(&agent_id, boot, caller.patience()).await {
+            Ok(id) => Ok(Response::new(PowerOffRequest { request_id: id.unwrap_or_default() })),
+            Err(refusal) => Err(status(refusal, "AwaitPowerOff", &agent_id)),
+        }
+    }
+
+    async fn confirm_power_off(
+        &self,
+        request: Request<PowerOffConfirmation>,
+    ) -> Result<Response<PowerOffGrant>, Status> {
+        let (caller, message) = Caller::split(request);
+        let agent_id = wire::id("agent id", Some(message.agent_id))?;
+        let request_id = wire::id("request id", Some(message.request_id))?;
+        self.admit(&agent_id, &caller, Call::Next)?;
+        let boot = caller.boot().unwrap_or_default();
+        let granted = self.0.confirm_power_off(&agent_id, boot, &request_id);
+        Ok(Response::new(PowerOffGrant { granted }))
     }
 }

@@ -56,6 +56,23 @@ pub trait Workflows: Send + Sync + 'static {
         Box::pin(async { Ok(()) })
     }
 
+    /// Returns the ID of a request to power the agent's machine off; waits up to `max_wait` for
+    /// one. `boot` is the machine's boot id, empty if unknown. The default implementation refuses.
+    fn power_off_request<'a>(
+        &'a self,
+        _agent_id: &'a str,
+        _boot: &'a str,
+        _max_wait: Duration,
+    ) -> Pending<'a, Result<Option<String>, Refusal>> {
+        Box::pin(async { Err(Refusal::NotFound("no requests to power off".to_owned())) })
+    }
+
+    /// Takes the confirmation of a request to power off. Returns true if the request still exists,
+    /// so that the machine must power off. Must not block.
+    fn confirm_power_off(&self, _agent_id: &str, _boot: &str, _request_id: &str) -> bool {
+        false
+    }
+
     /// Takes the first message of an agent after a boot. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
 

@@ -56,6 +56,22 @@ impl Workflows for Tinbox {
         Box::pin(async move { if wwn.is_empty() { Err(refusal) } else { Ok(()) } })
     }
 
+    fn power_off_request<'a>(
+        &'a self,
+        agent_id: &'a str,
+        boot: &'a str,
+        patience: Duration,
+    ) -> Pending<'a, Result<Option<String>, Refusal>> {
+        let line = format!("wait of {agent_id} in {boot:?}, {} s", patience.as_secs());
+        self.seen.lock().unwrap().push(line);
+        Box::pin(async move { Ok((boot == "boot-2").then(|| "r1".to_owned())) })
+    }
+
+    fn confirm_power_off(&self, agent_id: &str, boot: &str, request_id: &str) -> bool {
+        self.seen.lock().unwrap().push(format!("{agent_id} in {boot:?} confirms {request_id}"));
+        request_id == "r1"
+    }
+
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>) {
         self.hellos.lock().unwrap().push(hello);
         self.peers.lock().unwrap().push(peer);
@@ -289,6 +305,36 @@ async fn a_choice_of_a_disk_arrives_and_is_refused_for_good() {
     let error = client.choose_disk(another.clone()).await.unwrap_err();
     assert!(matches!(&error, Error::Refused { refusal, .. } if refusal.is_permanent()), "{error}");
     assert_eq!(*tinbox.choices.lock().unwrap(), [choice, another]);
+}
+
+#[tokio::test]
+async fn a_request_to_power_off_arrives_and_is_confirmed() {
+    let tinbox = Arc::new(Tinbox::default());
+    let address = serve(&tinbox).await;
+    let first = client(&address, "token-of-agent-1").in_boot("boot-1");
+    assert_eq!(first.power_off_request().await.unwrap(), None);
+    let second = client(&address, "token-of-agent-1").in_boot("boot-2");
+    assert_eq!(second.power_off_request().await.unwrap().as_deref(), Some("r1"));
+    assert!(second.confirm_power_off("r1").await.unwrap());
+    assert!(!second.confirm_power_off("r0").await.unwrap(), "it has ended");
+    let expected = [
+        "wait of agent-1 in \"boot-1\", 20 s",
+        "wait of agent-1 in \"boot-2\", 20 s",
+        "agent-1 in \"boot-2\" confirms r1",
+        "agent-1 in \"boot-2\" confirms r0",
+    ];
+    assert_eq!(*tinbox.seen.lock().unwrap(), expected);
+    let other = client(&address, "token-of-agent-2").in_boot("boot-1");
+    let refused = [
+        other.power_off_request().await.map(drop).unwrap_err(),
+        other.confirm_power_off("r1").await.map(drop).unwrap_err(),
+    ];
+    for error in refused {
+        let is_refused =
+            matches!(&error, Error::Refused { refusal: Refusal::Unauthenticated(_), .. });
+        assert!(is_refused, "{error}");
+    }
+    assert_eq!(tinbox.seen.lock().unwrap().len(), expected.len());
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use crate::console::Console;
 use crate::container::registry_beside;
 use crate::log_sender::{self, LogQueue};
 use crate::outcome::Leave;
-use crate::runner::{Host, Runner};
+use crate::runner::{Host, Runner, obey};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 
@@ -59,6 +59,7 @@ async fn serve(lines: LogQueue) -> Error {
     match start(lines).await {
         Ok(runner) => {
             tokio::spawn(send_neighbors(runner.client.clone(), runner.hello()));
+            tokio::spawn(obey_power_off(runner.client.clone()));
             runner.run().await;
             Error::Stopped
         }
@@ -76,6 +77,12 @@ async fn send_neighbors(client: Client, mut hello: Hello) {
     if let Err(error) = client.hello(hello).await {
         tracing::info!(reason = %stdx::chain(&error), "the box did not receive the neighbors");
     }
+}
+
+/// Powers the machine off when the box requests it, also while an action runs.
+async fn obey_power_off(client: Client) {
+    let Err(error) = obey(&client, &Machine).await;
+    tracing::debug!(reason = %stdx::chain(&error), "the server does not power machines off");
 }
 
 async fn start(lines: LogQueue) -> Result<Runner<Machine>, Error> {
@@ -119,6 +126,7 @@ impl Host for Machine {
         let (command, doing) = match how {
             Leave::Reboot => (RebootCommand::Restart, "restart the machine"),
             Leave::Kexec => (RebootCommand::Kexec, "start the loaded kernel"),
+            Leave::PowerOff => (RebootCommand::PowerOff, "power the machine off"),
         };
         rustix::system::reboot(command).map_err(Error::io(doing))
     }

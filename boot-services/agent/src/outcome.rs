@@ -17,4 +17,6 @@ pub enum Leave {
     Reboot,
     /// Start of the loaded kernel, without the firmware (kexec).
     Kexec,
+    /// Power-off, at the request of the box.
+    PowerOff,
 }

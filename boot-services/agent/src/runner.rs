@@ -3,6 +3,7 @@
 mod disk_choice;
 mod handler;
 mod host;
+mod power;
 mod progress;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use crate::actions::Limits;
 use crate::outcome::{Leave, Outcome};
 pub use host::{Host, ProcessHost, RunningAction};
+pub use power::obey;
 
 /// Delay after the first request without a response or an action; doubles with each further
 /// request.
@@ -213,6 +215,7 @@ impl<H: Host> Runner<H> {
                 let message = match how {
                     Leave::Reboot => "restarting the machine",
                     Leave::Kexec => "starting the loaded kernel",
+                    Leave::PowerOff => "powering the machine off",
                 };
                 ActionEnd { leave: Some(how), ..ActionEnd::new(ActionState::Success, message) }
             }

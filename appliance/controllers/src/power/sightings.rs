@@ -13,6 +13,9 @@ use super::{Conclusion, Evidence, FRESH, SILENT, Sighting, Source, conclude};
 /// Addition to a reason if no NIC of the machine may wake it.
 const NOT_ARMED: &str = "; its system reports that Wake-on-LAN is off, so it may not wake";
 
+/// Addition to a reason if the agent on the machine takes no request to power off.
+const AGENT_UNABLE: &str = "; its agent cannot switch it off";
+
 /// Future of a request to power off; the error is a reason as a clause.
 pub type Confirming<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
@@ -27,8 +30,8 @@ pub trait Sightings: Send + Sync + 'static {
     /// Watches the machine for the next minutes: its answers to ARP become sightings.
     fn watch(&self, key: &ObjectKey);
 
-    /// Requests a shutdown from the power hook in the system of the machine, and waits until the
-    /// hook confirms. The request ends with the returned future.
+    /// Requests a shutdown from the agent or from the power hook in the system of the machine, and
+    /// waits until one of them confirms. The request ends with the returned future.
     fn power_off<'a>(&'a self, key: &'a ObjectKey) -> Confirming<'a>;
 }
 
@@ -47,6 +50,8 @@ pub struct MachineSightings {
     pub is_woken: bool,
     /// True if a NIC may wake the machine, as its power hook reports; `None` if unknown.
     pub is_armed: Option<bool>,
+    /// True if the agent on the machine waits for requests to power off.
+    pub agent_powers_off: bool,
     /// Time for which the box has received requests, since its start.
     pub listening: Duration,
 }
@@ -61,12 +66,18 @@ impl MachineSightings {
             found.reason.push_str(NOT_ARMED);
             found.summary.push_str(NOT_ARMED);
         }
+        if report.is_none() && self.has_agent() && !self.can_power_off() {
+            found.reason.push_str(AGENT_UNABLE);
+            found.summary.push_str(AGENT_UNABLE);
+        }
         found
     }
 
-    /// Returns true if the power hook in the machine's system polls, so that it can power off.
-    pub fn has_hook(&self) -> bool {
-        self.sightings.iter().any(|it| it.source == Source::Hook && it.is_fresh())
+    /// Returns true if the machine can be asked to power off: its agent waits for the request, or
+    /// the power hook in its system polls.
+    pub fn can_power_off(&self) -> bool {
+        let is_hook = |it: &Sighting| it.source == Source::Hook && it.is_fresh();
+        self.agent_powers_off || self.sightings.iter().any(is_hook)
     }
 
     /// Returns true if the box has received no request for so long that the machine may be taken as

@@ -162,7 +162,7 @@ fn the_end_of_steady_sightings_after_a_shutdown_means_off() {
 fn a_machine_that_may_not_wake_says_so_where_no_bmc_reports() {
     let sightings = vec![Sighting { source: Source::Hook, age: Duration::from_secs(4) }];
     let seen = MachineSightings { sightings, ..MachineSightings::default() };
-    assert!(seen.has_hook());
+    assert!(seen.can_power_off());
     let reason = "the power hook of its system polled the box 4 s ago";
     assert_eq!(seen.conclude(None, false).reason, reason);
     let unarmed = MachineSightings { is_armed: Some(false), ..seen };

@@ -36,13 +36,14 @@ pub enum Failure {
         /// Time from the command to the end of the wait.
         within: Duration,
     },
-    /// The machine is not silent: no power hook can switch it off, or its system did not shut down.
+    /// The machine is not silent: neither agent nor power hook can switch it off, or its system did
+    /// not shut down.
     NotSwitchedOff {
         /// Name of the driver.
         driver: &'static str,
         /// Reason of the last power state.
         reason: String,
-        /// True if the power hook of the system confirmed the request to power off.
+        /// True if the agent or the power hook confirmed the request to power off.
         is_confirmed: bool,
     },
 }
@@ -109,8 +110,8 @@ impl std::fmt::Display for Failure {
             ),
             Self::NotSwitchedOff { reason, .. } => write!(
                 f,
-                "the power hook confirmed the request, but the machine did not power off: \
-                 {reason}; check its console or press its power button"
+                "the agent or the power hook confirmed the request, but the machine did not power \
+                 off: {reason}; check its console or press its power button"
             ),
         }
     }

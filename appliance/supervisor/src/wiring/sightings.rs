@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::controllers::power::{
-    Confirming, MachineSightings, PowerAction, Sighting, Sightings, Source,
+    Confirming, FRESH, MachineSightings, PowerAction, Sighting, Sightings, Source,
 };
 use agent_service::Service;
 use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
-use metadata::PowerHooks;
+use metadata::{PowerHooks, PowerOffError};
 use neighbor_times::NeighborTimes;
 use provisioning::index::{Index, neighbor_interface};
 use provisioning::networks::board::Board;
@@ -69,6 +69,16 @@ impl BoxSightings {
         }
     }
 
+    /// Requests the power-off from the agent on the machine. `None` if no agent has sent a message
+    /// for a while.
+    async fn power_off_by_agent(&self, hardware: &Hardware) -> Option<Result<(), String>> {
+        let ids = agent_ids(hardware);
+        let is_connected = |id: &&String| self.agents.silence_of(id).is_some_and(|it| it <= FRESH);
+        let able = ids.iter().find(|id| self.agents.can_power_off(id));
+        let id = able.or_else(|| ids.iter().find(is_connected))?;
+        Some(self.agents.power_off(id).await.map_err(|error| stdx::chain(&error)))
+    }
+
     fn shutdowns(&self) -> MutexGuard<'_, HashMap<ObjectKey, Shutdown>> {
         self.shutdowns.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -93,9 +103,9 @@ impl Sightings for BoxSightings {
         };
         let macs: Vec<_> = hardware.spec.macs().collect();
         let mut sightings = self.observers.request_times().of(&hardware.key(), now);
-        let ids = hardware.spec.agent_id.clone().into_iter();
-        let ids = ids.chain(macs.iter().map(ToString::to_string));
-        let silence = ids.filter_map(|id| self.agents.silence_of(&id)).min();
+        let ids = agent_ids(&hardware);
+        let agent_powers_off = ids.iter().any(|id| self.agents.can_power_off(id));
+        let silence = ids.iter().filter_map(|id| self.agents.silence_of(id)).min();
         sightings.extend(silence.map(|age| Sighting { source: Source::Agent, age }));
         let arp = addresses(&hardware).filter_map(|it| self.neighbor_times.answered(it));
         let arp = arp.filter(|(mac, _)| macs.contains(mac)).map(|(_, age)| age).min();
@@ -107,7 +117,16 @@ impl Sightings for BoxSightings {
         if let Some(last) = last.filter(|last| interfaces.contains(last)) {
             interfaces = vec![last];
         }
-        MachineSightings { macs, interfaces, sightings, shutdown, is_woken, is_armed, listening }
+        MachineSightings {
+            macs,
+            interfaces,
+            sightings,
+            shutdown,
+            is_woken,
+            is_armed,
+            agent_powers_off,
+            listening,
+        }
     }
 
     fn acknowledged(&self, key: &ObjectKey, action: PowerAction) {
@@ -140,10 +159,24 @@ impl Sightings for BoxSightings {
             let hardware = self.index.by_machine(key);
             let hardware =
                 hardware.ok_or_else(|| format!("no Hardware names the Machine {key}"))?;
-            let confirmed = self.power_hooks.power_off(&hardware.key().to_string()).await;
-            confirmed.map_err(|error| stdx::chain(&error))
+            let by_agent = self.power_off_by_agent(&hardware).await;
+            if by_agent == Some(Ok(())) {
+                return Ok(());
+            }
+            let by_hook = self.power_hooks.power_off(&hardware.key().to_string()).await;
+            match (by_hook, by_agent) {
+                // The machine runs its agent, and no installed system.
+                (Err(PowerOffError::NoHook), Some(Err(by_agent))) => Err(by_agent),
+                (by_hook, _) => by_hook.map_err(|error| stdx::chain(&error)),
+            }
         })
     }
+}
+
+/// Returns the IDs under which the agent on the machine may send its messages.
+fn agent_ids(hardware: &Hardware) -> Vec<String> {
+    let ids = hardware.spec.agent_id.clone().into_iter();
+    ids.chain(hardware.spec.macs().map(|mac| mac.to_string())).collect()
 }
 
 /// Returns the reserved IPv4 addresses of a machine.

@@ -9,7 +9,7 @@ use imaging::stream::{Accept, Timeouts};
 use crate::tinbox::{Files, Tinbox, action, until};
 use agent::Error;
 use agent::actions::{Leave, Limits};
-use agent::runner::{Host, ProcessHost, Runner};
+use agent::runner::{Host, ProcessHost, Runner, obey};
 use agent_rpc::client::Client;
 use agent_rpc::{ActionState, Inventory, Refusal};
 use inventory::boot_id;
@@ -209,6 +209,26 @@ async fn the_machine_restarts_once_and_after_the_acknowledgement() {
     until("the agent asks again", || tinbox.questions() >= 4).await;
     assert_eq!(*witness.left.lock().unwrap(), [Leave::Reboot]);
     assert!(!witness.early.load(Ordering::Relaxed), "left before the acknowledgement");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_machine_powers_off_when_the_box_grants_it_and_only_then() {
+    let tinbox = Tinbox::start(Vec::new());
+    let token = stdx::Secret::from("token");
+    let client = Client::connect(&tinbox.authority(), "agent-1", Some(&token), None).unwrap();
+    let witness = Witness::default();
+    let host = witness.clone();
+    let _obeying = Agent(tokio::spawn(async move {
+        let Err(error) = obey(&client, &host).await;
+        panic!("{error}");
+    }));
+    // The caller of this request has given up meanwhile.
+    tinbox.request_power_off("ended", false);
+    until("the first confirmation", || tinbox.confirmed() == ["ended"]).await;
+    tinbox.request_power_off("wanted", true);
+    until("the machine is left", || !witness.left.lock().unwrap().is_empty()).await;
+    assert_eq!(*witness.left.lock().unwrap(), [Leave::PowerOff]);
+    assert_eq!(tinbox.confirmed(), ["ended", "wanted"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

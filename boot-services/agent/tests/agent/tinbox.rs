@@ -61,6 +61,9 @@ struct Calls {
     choice_refusals: Mutex<VecDeque<Refusal>>,
     questions: AtomicUsize,
     stop: Mutex<Option<String>>,
+    /// Requests to power off, each with the answer to its confirmation.
+    power_offs: Mutex<VecDeque<(String, bool)>>,
+    confirmed: Mutex<Vec<String>>,
 }
 
 impl CallLog {
@@ -105,6 +108,22 @@ impl Workflows for CallLog {
         Box::pin(async move { refusal.map_or(Ok(()), Err) })
     }
 
+    fn power_off_request<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: Duration,
+    ) -> Pending<'a, Result<Option<String>, Refusal>> {
+        let request = self.0.power_offs.lock().unwrap().front().map(|(id, _)| id.clone());
+        Box::pin(async { request.ok_or(Refusal::Unavailable("later".into())).map(Some) })
+    }
+
+    fn confirm_power_off(&self, _: &str, _: &str, request_id: &str) -> bool {
+        self.0.confirmed.lock().unwrap().push(request_id.to_owned());
+        let request = self.0.power_offs.lock().unwrap().pop_front();
+        request.is_some_and(|(id, granted)| id == request_id && granted)
+    }
+
     fn hello(&self, hello: Hello, _: Option<SocketAddr>) {
         self.0.hellos.lock().unwrap().push(hello);
     }
@@ -125,6 +144,16 @@ pub struct Tinbox {
 }
 
 impl Tinbox {
+    /// Requests that the machine powers off; `granted` is the answer to the confirmation.
+    pub fn request_power_off(&self, id: &str, granted: bool) {
+        self.seen.0.power_offs.lock().unwrap().push_back((id.to_owned(), granted));
+    }
+
+    /// Returns the requests to power off that the agent has confirmed.
+    pub fn confirmed(&self) -> Vec<String> {
+        self.seen.0.confirmed.lock().unwrap().clone()
+    }
+
     /// Sets the refusals for the next disk choices, in order.
     pub fn refuse_choices(&self, refusals: Vec<Refusal>) {
         *self.seen.0.choice_refusals.lock().unwrap() = refusals.into();

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use scenarios::{Action, BmcKind, BootOrder, Lab, LabConfig, NucConfig, Origin, RackConfig, poll};
 
-use crate::watch::{ONE_START, SMALL, small_lab_of, switched_on, tiny, wait_small_system};
+use crate::faults::bad_server;
+use crate::watch::{ONE_START, SMALL, small_lab_of, switched_on, tiny, told, wait_small_system};
 
 /// Timeout for the installation of Debian and its first boot, emulated on a busy machine.
 const DEBIAN: Duration = Duration::from_secs(1500);
@@ -40,6 +41,31 @@ fn a_machine_with_only_wake_on_lan_is_started_by_a_magic_packet_and_installed() 
     assert_eq!(switched_on(&lab), 0, "it has no BMC: {:?}", nuc.power_events());
     let said = lab.tinbox(&["machine", "power", "status", "nuc1"]).unwrap();
     assert!(said.contains("power is on: it "), "{said}");
+    lab.rack.succeed();
+}
+
+/// Its agent waits for the request, although an action runs.
+#[test]
+fn a_machine_with_only_wake_on_lan_is_powered_off_by_its_agent() {
+    let nuc = NucConfig { boot_order: BootOrder::NetworkFirst, ..NucConfig::bios() };
+    let rack = RackConfig::new("agent-off").nuc(nuc).bmc(BmcKind::WakeOnLan);
+    let mut server = None;
+    let lab = small_lab_of(LabConfig::new(rack), |lab| {
+        // So slow that the action still runs when the machine is powered off.
+        let (process, image) = bad_server(lab, &["--rate", "20000"]);
+        server = Some(process);
+        image
+    });
+    lab.create_workflow("install", 1).unwrap();
+    let begun = || (told(&lab, "action stream-image started") > 0).then_some(());
+    poll("the action to begin", SMALL, begun).unwrap();
+    let nuc = lab.rack.nuc(1);
+    assert!(nuc.is_on(), "{:?}", nuc.power_events());
+    let said = lab.tinbox(&["machine", "power", "off", "nuc1", "--wait", "--yes"]).unwrap();
+    let reason = "power is off: it acknowledged a shutdown and is silent since";
+    assert!(said.contains(reason), "{said}");
+    let count = nuc.count(Origin::Guest, Action::SoftOff);
+    assert_eq!((count, nuc.is_on()), (1, false), "{:?}", nuc.power_events());
     lab.rack.succeed();
 }
 

@@ -293,6 +293,8 @@ impl Host for Pretending {
         let action = self.0.state().leaving.clone();
         world.ledger().leaves(&plan::name(self.0.index), &action);
         match how {
+            // No simulated agent waits for requests to power off.
+            Leave::PowerOff => return Err(Error::Stopped),
             Leave::Reboot => self.0.reset(),
             // The installed system continues without an agent.
             Leave::Kexec => {

@@ -13,8 +13,8 @@ use objects::Objects;
 use super::{Drivers, login};
 use crate::power::{Conclusion, Sightings};
 
-/// Power actions of a machine whose system has a power hook.
-const WITH_HOOK: &[PowerAction] = &[PowerAction::On, PowerAction::Off, PowerAction::Soft];
+/// Power actions of a machine whose agent or system powers off on request.
+const WITH_OFF: &[PowerAction] = &[PowerAction::On, PowerAction::Off, PowerAction::Soft];
 
 /// Returns the driver for a connection of the bmc Machine `machine`, with the credentials from its
 /// Secret. `owner` is the object whose namespace a Secret reference without namespace means.
@@ -54,7 +54,7 @@ pub fn open(
 }
 
 /// Driver that reads the power state from the requests of the machine, and switches it off through
-/// the power hook of its system.
+/// its agent or the power hook of its system.
 struct SightedDriver {
     driver: Arc<dyn Driver>,
     sightings: Arc<dyn Sightings>,
@@ -74,8 +74,8 @@ impl DriverLayer for SightedDriver {
 
     fn capabilities(&self) -> Capabilities {
         let capabilities = self.driver.capabilities();
-        match self.sightings.of(&self.machine).has_hook() {
-            true => Capabilities { power: WITH_HOOK, ..capabilities },
+        match self.sightings.of(&self.machine).can_power_off() {
+            true => Capabilities { power: WITH_OFF, ..capabilities },
             false => capabilities,
         }
     }

@@ -20,7 +20,8 @@ pub async fn switch_on(driver: &dyn Driver, within: Duration) -> Result<String, 
     }
 }
 
-/// Switches the machine off through the power hook of its system, or takes a silent machine as off.
+/// Switches the machine off through its agent or the power hook of its system, or takes a silent
+/// machine as off.
 pub async fn switch_off(driver: &dyn Driver) -> Result<String, Failure> {
     let deadline = Instant::now() + OFF_LIMIT;
     let mut is_confirmed = false;

@@ -36,7 +36,7 @@ struct Rig {
     wakes: Mutex<Vec<Vec<MacAddr>>>,
     /// Time from a magic packet to the first request; `None` for a machine that does not wake.
     boots_in: Option<Duration>,
-    /// Answer of the power hook to a request.
+    /// Answer of the power hook, or of the agent, to a request.
     hook: Result<(), &'static str>,
     /// Requests to the power hook.
     offs: AtomicUsize,
@@ -56,11 +56,15 @@ impl Rig {
 
     /// Polls as a power hook does, for the given time from now.
     fn polls_for(self: &Arc<Self>, time: Duration) {
+        self.repeats(Source::Hook, time);
+    }
+
+    fn repeats(self: &Arc<Self>, source: Source, time: Duration) {
         let (rig, end) = (Arc::clone(self), Instant::now() + time);
-        rig.sends(Source::Hook);
+        rig.sends(source);
         tokio::spawn(async move {
             while Instant::now() < end {
-                rig.sends(Source::Hook);
+                rig.sends(source);
                 tokio::time::sleep(Duration::from_secs(10)).await;
             }
         });
@@ -131,6 +135,7 @@ impl Sightings for RigSightings {
             interfaces: vec!["eth7".to_owned()],
             sightings: sightings.into_iter().collect(),
             shutdown: self.0.shutdown.lock().unwrap().map(|at| at.elapsed()),
+            agent_powers_off: self.0.hook.is_ok() && matches!(last, Some((Source::Agent, _))),
             listening: self.0.start.elapsed(),
             ..MachineSightings::default()
         }
@@ -262,6 +267,7 @@ async fn off_of_a_running_machine_fails_with_what_to_do() {
     beats.abort();
     assert_eq!(condition, "Failed");
     assert!(message.contains("its agent sent a message"), "{message}");
+    assert!(message.contains("; its agent cannot switch it off; "), "{message}");
     assert!(message.contains("press its power button"), "{message}");
     assert_eq!(rig.wakes.lock().unwrap().len(), 0);
 }
@@ -282,12 +288,31 @@ async fn off_goes_through_the_power_hook_and_ends_with_the_silence_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn off_goes_through_the_agent_and_ends_with_the_silence_after_it() {
+    let rig = Rig::with_hook(None, Ok(()));
+    rig.repeats(Source::Agent, Duration::from_secs(1));
+    let (condition, message) = rig.run("off").await;
+    assert_eq!(condition, "Completed", "{message}");
+    assert_eq!(message, "power is off: it acknowledged a shutdown and is silent since");
+    assert_eq!(rig.offs.load(Ordering::SeqCst), 1);
+    // An agent that goes on after its confirmation is not taken as off.
+    let rig = Rig::with_hook(None, Ok(()));
+    rig.repeats(Source::Agent, Duration::from_secs(600));
+    let (condition, message) = rig.run("off").await;
+    assert_eq!(condition, "Failed");
+    assert!(message.contains("but the machine did not power off: its agent sent"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_that_stays_on_after_its_hook_confirmed_fails_with_what_to_check() {
     let rig = Rig::with_hook(None, Ok(()));
     rig.polls_for(Duration::from_secs(600));
     let (condition, message) = rig.run("off").await;
     assert_eq!(condition, "Failed");
-    assert!(message.starts_with("the power hook confirmed the request, but"), "{message}");
+    assert!(
+        message.starts_with("the agent or the power hook confirmed the request, but"),
+        "{message}"
+    );
     assert!(message.contains("the power hook of its system polled"), "{message}");
     assert_eq!(rig.offs.load(Ordering::SeqCst), 1, "the request is not repeated");
 }
