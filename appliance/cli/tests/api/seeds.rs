@@ -140,7 +140,12 @@ async fn the_older_verbs_and_options_work() {
     tink(&place, "tink template create --file template.yaml").await.good();
     let create = "tink workflow create -t basic-provision -r 52:54:00:77:00:01 --name w1 --no-boot";
     tink(&place, create).await.good();
-    let action = |name: &str, state: &str| serde_json::json!({ "id": name, "name": name, "image": "x", "timeout": 60, "state": state });
+    let action = |name: &str, state: &str| {
+        let image = "wipe:latest";
+        serde_json::json!(
+            { "id": name, "name": name, "image": image, "timeout": 60, "state": state }
+        )
+    };
     let actions = [action("wipe-disk", "SUCCESS"), action("install-os", "RUNNING")];
     let agent = "52:54:00:77:00:01";
     let task = serde_json::json!({ "id": "1", "name": "os", "agentID": agent, "actions": actions });
