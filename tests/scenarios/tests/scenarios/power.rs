@@ -91,7 +91,7 @@ fn an_installed_debian_with_only_wake_on_lan_is_powered_off_by_its_hook_and_woke
 
     let nuc = lab.rack.nuc(1);
     assert_eq!(nuc.count(Origin::Guest, Action::SoftOff), 0, "{:?}", nuc.power_events());
-    let said = lab.tinbox(&["machine", "power", "off", "nuc1", "--wait"]).unwrap();
+    let said = lab.tinbox(&["machine", "power", "off", "nuc1", "--wait", "--yes"]).unwrap();
     let reason = "power is off: it acknowledged a shutdown and is silent since";
     assert!(said.contains(reason), "{said}");
     poll("Debian to power off", DEBIAN, || (!nuc.is_on()).then_some(())).unwrap();
@@ -130,7 +130,7 @@ fn a_machine_with_power_over_ethernet_is_started_by_its_port_and_installed() {
     let lab = lab("poe", BmcKind::Poe, nuc);
     install(&lab);
     assert_eq!(switched_on(&lab), 1, "{ONE_START}");
-    let said = lab.tinbox(&["machine", "power", "off", "nuc1", "--wait"]).unwrap();
+    let said = lab.tinbox(&["machine", "power", "off", "nuc1", "--wait", "--yes"]).unwrap();
     assert!(said.contains("power is off, confirmed"), "{said}");
     let nuc = lab.rack.nuc(1);
     assert!(!nuc.is_on(), "{:?}", nuc.power_events());
