@@ -24,6 +24,7 @@ pub mod redirection;
 pub mod tls;
 
 pub use boot::BootTarget;
+pub use boot::https::{InvalidCertificate, RootCertificate};
 pub use device::Amt;
 pub use error::{Error, ReturnTable, ReturnValue};
 pub use identity::{Identity, Inventory};

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::boot::BootTarget;
-use crate::boot::https::Availability;
+use crate::boot::https::{Availability, RootCertificate};
 use crate::{Error, Fingerprint};
 
 pub(crate) use self::http::connect;
@@ -68,6 +68,9 @@ pub struct Endpoint {
     pub security: Security,
     /// User name and password.
     pub login: Login,
+    /// Root certificate that the machine must trust for a boot by UEFI HTTPS; `None` leaves those
+    /// that it trusts.
+    pub boot_root: Option<RootCertificate>,
 }
 
 impl Endpoint {

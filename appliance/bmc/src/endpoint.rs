@@ -67,7 +67,7 @@ pub enum Protocol {
         cipher_suite: Option<CipherSuite>,
     },
     /// Intel AMT, with TLS or, where the owner permits it, without.
-    Amt(amt::Security),
+    Amt(AmtOptions),
     /// Webhook of the owner.
     Rpc(Box<RpcOptions>, Tls),
     /// Switch of Home Assistant.
@@ -87,6 +87,21 @@ pub enum Protocol {
     Poe(Box<PoeOptions>),
     /// Magic packets; the address of the endpoint is only a name.
     WakeOnLan(Box<WakeOnLan>),
+}
+
+/// Options of Intel AMT.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AmtOptions {
+    /// Protection of the connection: TLS or, where the owner permits it, none.
+    pub security: amt::Security,
+    /// Root certificate that the machine must trust for a boot by UEFI HTTPS.
+    pub boot_root: Option<amt::RootCertificate>,
+}
+
+impl From<amt::Security> for AmtOptions {
+    fn from(security: amt::Security) -> Self {
+        Self { security, boot_root: None }
+    }
 }
 
 /// Options of a Redfish service.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use amt::event_log::Record;
-use amt::{Amt, BootTarget, HostState, Identity, Line, Login, PowerRequest, Security};
+use amt::{Amt, BootTarget, HostState, Identity, Line, Login, PowerRequest};
 use ipmi::command::sel::SensorEvent;
 use jiff::Timestamp;
 use tokio::io::DuplexStream;
 
 use crate::{
-    Address, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint, Error, Feature,
-    HardwareInventory, LogEntry, Pending, Power, PowerAction,
+    Address, AmtOptions, BootControl, BootDevice, BootOverride, Capabilities, Driver, Endpoint,
+    Error, Feature, HardwareInventory, LogEntry, Pending, Power, PowerAction,
 };
 
 /// Name of the driver for display.
@@ -33,14 +33,15 @@ pub struct IntelAmt {
 }
 
 impl IntelAmt {
-    pub(crate) fn new(line: Arc<Line>, endpoint: Endpoint, security: Security) -> Self {
+    pub(crate) fn new(line: Arc<Line>, endpoint: Endpoint, options: AmtOptions) -> Self {
         let Endpoint { address, credentials, .. } = endpoint;
         let device = Amt::new(
             line,
             amt::Endpoint {
                 host: address.host.clone(),
                 port: Some(address.port),
-                security,
+                security: options.security,
+                boot_root: options.boot_root,
                 login: Login { username: credentials.username, password: credentials.password },
             },
         );

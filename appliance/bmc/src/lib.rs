@@ -24,12 +24,14 @@ pub use ::poe::{Login as PoeLogin, Options as PoeOptions, PortId, Settings as Po
 pub use ::redfish::{Security as RedfishSecurity, Trust};
 pub use ::webhook::plug::{PRESETS, PlugAddress, Preset};
 pub use ::webhook::{Algorithm, RpcOptions, Tls};
-pub use amt::{Fingerprint, Security};
+pub use amt::{Fingerprint, RootCertificate, Security};
 pub use capabilities::{BootControl, Capabilities, Feature};
 pub use driver::{
     BootDevice, BootOverride, Confirmation, Driver, DriverLayer, Pending, Power, PowerAction,
 };
-pub use endpoint::{Address, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions};
+pub use endpoint::{
+    Address, AmtOptions, Credentials, Endpoint, PlugProtocol, Protocol, RedfishOptions,
+};
 pub use ensure::{Step, decide, ensure};
 pub use error::Error;
 pub use hardware::{HardwareInventory, LogEntry, Sensor, SensorState};

@@ -5,11 +5,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use amt::Security;
-
 use crate::services::{PoeDriver, RedfishDriver, WebhookDriver, WebhookLine};
 use crate::wake_on_lan::WakeOnLanDriver;
-use crate::{Driver, Endpoint, IntelAmt, IpmiLan, Protocol};
+use crate::{AmtOptions, Driver, Endpoint, IntelAmt, IpmiLan, Protocol};
 
 /// Maximum number of stored lines of one protocol. Above this number, unused lines are dropped,
 /// together with their last working cipher suite or their certificate of first use.
@@ -28,7 +26,10 @@ static AMT_LINES: LazyLock<Mutex<Lines<amt::Line>>> = LazyLock::new(Mutex::defau
 pub fn open(endpoint: Endpoint) -> Box<dyn Driver> {
     match endpoint.protocol {
         Protocol::Ipmi { .. } => Box::new(ipmi(endpoint)),
-        Protocol::Amt(security) => Box::new(intel_amt(endpoint, security)),
+        Protocol::Amt(ref options) => {
+            let options = options.clone();
+            Box::new(intel_amt(endpoint, options))
+        }
         Protocol::Redfish(ref options) => {
             let options = options.clone();
             Box::new(RedfishDriver::new(line(&REDFISH_LINES, &endpoint), endpoint, options))
@@ -50,8 +51,8 @@ pub fn ipmi(endpoint: Endpoint) -> IpmiLan {
 }
 
 /// Returns the Intel AMT driver for the machine, for requests that [`Driver`] does not have.
-pub fn intel_amt(endpoint: Endpoint, security: Security) -> IntelAmt {
-    IntelAmt::new(line(&AMT_LINES, &endpoint), endpoint, security)
+pub fn intel_amt(endpoint: Endpoint, options: AmtOptions) -> IntelAmt {
+    IntelAmt::new(line(&AMT_LINES, &endpoint), endpoint, options)
 }
 
 fn line<L: Default>(lines: &Mutex<Lines<L>>, endpoint: &Endpoint) -> Arc<L> {

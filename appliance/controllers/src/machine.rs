@@ -125,14 +125,15 @@ fn outcome(before: &MachineStatus, reading: &Reading) -> Outcome {
 
 /// Returns the status after a reading, or `None` if only the time changed.
 fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<MachineStatus> {
-    let Reading { conclusion, error, weakness, capabilities, missing } = reading;
+    let Reading { conclusion, error, weakness, capabilities, missing: missing_capabilities } =
+        reading;
     let (power, power_reason) = (conclusion.power.to_string(), conclusion.summary);
     let contactable = if error.is_none() { "True" } else { "False" };
     let message = error.or(weakness.map(str::to_owned)).unwrap_or_default();
     let same = before.power_state.as_deref() == Some(&power)
         && before.power_reason == power_reason
         && before.capabilities == capabilities
-        && before.missing_capabilities == missing
+        && before.missing_capabilities == missing_capabilities
         && before.conditions.iter().any(|condition| {
             condition.kind == "Contactable"
                 && condition.status == contactable
@@ -147,12 +148,13 @@ fn decide(before: &MachineStatus, reading: Reading, now: Timestamp) -> Option<Ma
         last_update_time: Some(now),
         message,
     };
+    let (power_state, conditions) = (Some(power), vec![condition]);
     Some(MachineStatus {
-        power_state: Some(power),
+        power_state,
         power_reason,
         capabilities,
-        missing_capabilities: missing,
-        conditions: vec![condition],
+        missing_capabilities,
+        conditions,
     })
 }
 

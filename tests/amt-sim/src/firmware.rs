@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use roxmltree::Document;
 
+use super::Behavior;
 use super::chassis::Chassis;
 use super::http::{Answer, HttpRequest};
 use super::instances::{Instance, class_uri};
 use super::login::{Logins, Verdict};
 use super::redirection::SerialPort;
 use super::soap::{self, ADDRESSING, ENUMERATION, Reply, Request};
-use super::{Behavior, HttpsBoot};
 
 /// Values of `PowerState`: on, and off (soft).
 pub const ON: u32 = 2;
@@ -114,6 +114,8 @@ pub struct Firmware {
     pub has_tls: bool,
     /// URL of the next boot by UEFI HTTPS; the engine does not show it.
     boot_url: Option<String>,
+    /// Trusted root certificates, in Base64.
+    pub roots: Vec<String>,
     /// Last parameters of a boot by UEFI HTTPS, in Base64; empty without.
     pub boot_parameters: String,
     boot_settings: Vec<(String, String)>,
@@ -143,6 +145,7 @@ impl Firmware {
             is_next: false,
             has_tls: false,
             boot_url: None,
+            roots: Vec::new(),
             boot_parameters: String::new(),
             boot_settings: settings.map(|(n, v)| (n.to_owned(), v.to_owned())).collect(),
             contexts: HashMap::new(),
@@ -345,17 +348,6 @@ impl Firmware {
     pub fn boot_setting(&self, name: &str) -> &str {
         let found = self.boot_settings.iter().find(|(field, _)| field == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
-    }
-
-    pub fn boot_settings(&self) -> Vec<(String, String)> {
-        let mut settings = self.boot_settings.clone();
-        let is_enabled = self.behavior.https_boot == HttpsBoot::Enabled;
-        for (name, value) in &mut settings {
-            if name == "UEFIHTTPSBootEnabled" {
-                *value = is_enabled.to_string();
-            }
-        }
-        settings
     }
 
     fn set_boot_setting(&mut self, name: &str, value: &str) {

@@ -106,6 +106,20 @@ impl Instance {
                     ("InstanceID", "Intel(r) AMT: Boot Configuration 0"),
                 ],
             )],
+            "AMT_PublicKeyManagementService" => {
+                let name = ("Name", "Intel(r) AMT Certificate Store Service");
+                vec![Self::new("Name", &[name])]
+            }
+            "AMT_PublicKeyCertificate" => {
+                let stored = firmware.roots.iter().enumerate().map(|(number, blob)| {
+                    let id = format!("Intel(r) AMT Certificate: Handle: {number}");
+                    let name = ("ElementName", "Intel(r) AMT Certificate");
+                    let root = ("TrustedRootCertficate", "true");
+                    let fields = [name, ("InstanceID", &id), root, ("X509Certificate", blob)];
+                    Self::new("InstanceID", &fields)
+                });
+                stored.collect()
+            }
             "CIM_BootSourceSetting" => sources(firmware),
             "CIM_ComputerSystem" => ["Intel(r) AMT", "ManagedSystem"].map(system).into(),
             other => return hardware(other),

@@ -212,7 +212,7 @@ impl AmtSim {
                 username: Self::USERNAME.into(),
                 password: Self::PASSWORD.into(),
             },
-            protocol: Protocol::Amt(security),
+            protocol: Protocol::Amt(security.into()),
         }
     }
 
@@ -261,6 +261,11 @@ impl AmtSim {
     /// Value of a field of AMT_BootSettingData.
     pub fn boot_setting(&self, name: &str) -> String {
         self.firmware().boot_setting(name).to_owned()
+    }
+
+    /// Trusted root certificates, in Base64.
+    pub fn roots(&self) -> Vec<String> {
+        self.firmware().roots.clone()
     }
 
     /// Last parameters of a boot by UEFI HTTPS, in Base64; empty without.

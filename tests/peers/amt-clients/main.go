@@ -83,6 +83,23 @@ func intel(address, scheme, user, password string) run {
 			return nil, bootFrom(messages, argument)
 		case "https":
 			return nil, bootFromURL(messages, argument)
+		case "root":
+			_, err := messages.AMT.PublicKeyManagementService.AddTrustedRootCertificate(argument)
+			return nil, err
+		case "roots":
+			begun, err := messages.AMT.PublicKeyCertificate.Enumerate()
+			if err != nil {
+				return nil, err
+			}
+			context := begun.Body.EnumerateResponse.EnumerationContext
+			page, err := messages.AMT.PublicKeyCertificate.Pull(context)
+			roots := []string{}
+			for _, item := range page.Body.PullResponse.PublicKeyCertificateItems {
+				if item.TrustedRootCertificate {
+					roots = append(roots, item.X509Certificate)
+				}
+			}
+			return roots, err
 		case "redirection":
 			number, err := strconv.Atoi(argument)
 			if err != nil {

@@ -1,6 +1,8 @@
 //! UEFI HTTPS boot (one-click recovery, AMT 15 and newer): conditions, and the parameters for the
 //! firmware as records of type, length and value.
 
+use std::str::FromStr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -19,6 +21,12 @@ const SYNC_ROOT_CA: u16 = 20;
 const PARAMETERS: u8 = 2;
 /// Maximum bytes of the URL.
 const URL_BYTES_MAX: usize = 300;
+
+/// Maximum bytes of a root certificate in DER (AMT_PublicKeyCertificate.X509Certificate).
+const CERTIFICATE_BYTES_MAX: usize = 4100;
+/// Marks of a certificate in PEM (RFC 7468 section 5).
+const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+const PEM_END: &str = "-----END CERTIFICATE-----";
 
 /// Name of the function in errors.
 const WHAT: &str = "UEFI HTTPS boot";
@@ -70,6 +78,49 @@ impl HttpsUrl {
             bytes.extend(value);
         }
         (STANDARD.encode(bytes), PARAMETERS)
+    }
+}
+
+/// Root certificate of the servers that a machine may boot from, in DER (RFC 5280).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootCertificate(Vec<u8>);
+
+/// Text that is not one certificate in PEM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected one certificate in PEM (-----BEGIN CERTIFICATE-----) of at most 4100 bytes")]
+pub struct InvalidCertificate;
+
+impl FromStr for RootCertificate {
+    type Err = InvalidCertificate;
+
+    /// Reads one certificate in PEM (RFC 7468). Text around it is ignored.
+    fn from_str(text: &str) -> Result<Self, InvalidCertificate> {
+        let (_, rest) = text.split_once(PEM_BEGIN).ok_or(InvalidCertificate)?;
+        let (body, after) = rest.split_once(PEM_END).ok_or(InvalidCertificate)?;
+        let body: String = body.split_whitespace().collect();
+        let bytes = STANDARD.decode(body).map_err(|_| InvalidCertificate)?;
+        // A certificate is a SEQUENCE in DER.
+        let is_valid = bytes.first() == Some(&0x30) && bytes.len() <= CERTIFICATE_BYTES_MAX;
+        if is_valid && !after.contains(PEM_BEGIN) {
+            Ok(Self(bytes))
+        } else {
+            Err(InvalidCertificate)
+        }
+    }
+}
+
+impl RootCertificate {
+    /// Returns the certificate in Base64, as AMT stores it.
+    pub(crate) fn blob(&self) -> String {
+        STANDARD.encode(&self.0)
+    }
+
+    /// Returns true if `stored`, an instance of AMT_PublicKeyCertificate, is this root certificate.
+    pub(crate) fn is_stored_as(&self, stored: &Element) -> bool {
+        // The name of the flag is written so by Intel.
+        let is_root = stored.text_of("TrustedRootCertficate") == Some("true");
+        let text = stored.text_of("X509Certificate").unwrap_or_default();
+        is_root && text.split_whitespace().collect::<String>() == self.blob()
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::BootTarget;
-use crate::boot::https::{HttpsUrl, availability};
+use crate::boot::https::{HttpsUrl, InvalidCertificate, RootCertificate, availability};
 use crate::boot::{https_settings, next, settings};
 use crate::message::{Answer, Element};
 
@@ -187,4 +187,29 @@ fn the_firmware_and_its_setup_must_both_permit_a_boot_by_https() {
     assert!(reason(Some(&capabilities), None).contains("switched off in the firmware setup"));
     set(&mut read, "UEFIHTTPSBootEnabled", "perhaps");
     assert!(availability(Some(&capabilities), Some(&read)).is_err());
+}
+
+#[test]
+fn a_root_certificate_is_one_certificate_in_pem() {
+    let pem = "-----BEGIN CERTIFICATE-----\nMAMC\nAQE=\n-----END CERTIFICATE-----\n";
+    let root = format!("root of the rack\n{pem}").parse::<RootCertificate>().unwrap();
+    assert_eq!(root.blob(), "MAMCAQE=");
+    let long =
+        format!("-----BEGIN CERTIFICATE-----\nMA{}\n-----END CERTIFICATE-----", "AA".repeat(4000));
+    for bad in ["", "MAMCAQE=", &pem.replace("MAMC", "AAMC"), &pem.repeat(2), &long] {
+        assert_eq!(bad.parse::<RootCertificate>(), Err(InvalidCertificate), "{bad:.60}");
+    }
+    let stored = |blob: &str, is_root: &str| {
+        let child = |name: &str, text: &str| Element {
+            name: name.into(),
+            text: text.into(),
+            ..Element::default()
+        };
+        let children =
+            vec![child("TrustedRootCertficate", is_root), child("X509Certificate", blob)];
+        Element { children, ..Element::default() }
+    };
+    assert!(root.is_stored_as(&stored("MAMC\nAQE=", "true")));
+    assert!(!root.is_stored_as(&stored("MAMCAQE=", "false")), "a certificate of its own");
+    assert!(!root.is_stored_as(&stored("MAMCAQI=", "true")));
 }

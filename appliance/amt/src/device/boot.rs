@@ -1,16 +1,20 @@
 //! Boot device of the next boot: capabilities, then settings, then the source.
 
 use super::{Amt, BOOT_CAPABILITIES, CAPABILITIES_KEY, explained, malformed, restore_redirection};
-use crate::boot::https::{self, Availability, HttpsUrl};
+use crate::boot::https::{self, Availability, HttpsUrl, RootCertificate};
 use crate::boot::{BootTarget, https_settings, next, settings};
 use crate::envelope::{Class, Parameter, Selectors};
 use crate::line::{Security, Turn};
-use crate::{Error, ReturnTable};
+use crate::{Error, ReturnTable, ReturnValue};
 
 const BOOT_SETTINGS: Class = Class("AMT_BootSettingData");
 const BOOT_CONFIGURATION: Class = Class("CIM_BootConfigSetting");
 const BOOT_SERVICE: Class = Class("CIM_BootService");
 const BOOT_SOURCE: Class = Class("CIM_BootSourceSetting");
+const CERTIFICATE: Class = Class("AMT_PublicKeyCertificate");
+const KEYS: Class = Class("AMT_PublicKeyManagementService");
+/// Return value for a certificate that is stored already (AMT status code).
+const DUPLICATE: u32 = 2058;
 
 /// Key of the only instance of this class. AMT 10 answers a `Get` with the key only.
 const SETTINGS_KEY: Selectors<'static> = &[("InstanceID", "Intel(r) AMT:BootSettingData 0")];
@@ -39,7 +43,7 @@ impl Amt {
     }
 
     /// Sets the URL of the program that the next boot loads, by UEFI HTTPS boot. The firmware must
-    /// trust the certificate of the server.
+    /// trust the certificate of the server: the root certificate of the endpoint is stored in AMT.
     ///
     /// # Errors
     /// The URL is not valid, the connection has no TLS, the firmware or its setup does not permit
@@ -54,6 +58,9 @@ impl Amt {
             let found = found.map_err(|source| malformed(BOOT_SETTINGS, source))?;
             self.line.learn_https_boot(found);
             found.map_err(https::unavailable)?;
+            if let Some(root) = &self.endpoint.boot_root {
+                trust(turn, root).await?;
+            }
             Ok(https_settings(&url, &read.ok_or_else(missing)?))
         })
         .await
@@ -139,6 +146,22 @@ impl Amt {
             Ok(())
         };
         self.line.turn(&self.endpoint, change).await
+    }
+}
+
+/// Stores a root certificate in AMT, unless it is there.
+async fn trust(turn: &mut Turn<'_>, root: &RootCertificate) -> Result<(), Error> {
+    if turn.list(CERTIFICATE).await?.iter().any(|stored| root.is_stored_as(stored)) {
+        return Ok(());
+    }
+    let (method, blob) = ("AddTrustedRootCertificate", root.blob());
+    let parameters = [Parameter::Text("CertificateBlob", &blob)];
+    match turn.query(KEYS, method, &parameters).await? {
+        (_, 0 | DUPLICATE) => Ok(()),
+        (_, value) => {
+            let value = ReturnValue { value, table: ReturnTable::State };
+            Err(Error::Refused { step: format!("{KEYS}.{method}"), value })
+        }
     }
 }
 

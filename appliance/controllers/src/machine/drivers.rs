@@ -6,13 +6,16 @@ mod redfish;
 pub(super) mod sighted;
 mod wake_on_lan;
 
+use std::fmt::Display;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use api::bmc::{Connection, POE, Provider, SecretRef};
 use api::core::{SECRET, Secret};
 use api::meta::ObjectKey;
 use bmc::{
-    Address, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol, Security, Trust,
+    Address, AmtOptions, Credentials, Driver, Endpoint, Fingerprint, PoeSettings, Protocol,
+    Security, Trust,
 };
 
 use objects::{Objects, fetch};
@@ -23,6 +26,9 @@ use crate::power::Sightings;
 
 /// Optional key of a Secret: SHA-256 of the TLS certificate that the BMC must have.
 const FINGERPRINT: &str = "certificateFingerprint";
+
+/// Optional key of a Secret: root certificate in PEM that Intel AMT must trust for a boot by HTTPS.
+const BOOT_ROOT: &str = "bootRootCertificate";
 
 /// Factory of BMC drivers; tests use a fake.
 pub trait Drivers: Send + Sync + 'static {
@@ -87,11 +93,9 @@ async fn login(
     };
     let (address, protocol) = match provider {
         Provider::Ipmi => ipmi(connection)?,
-        Provider::IntelAmt => {
-            intel_amt(connection, secrets.pin(&connection.auth_secret_ref).await?)?
-        }
+        Provider::IntelAmt => intel_amt(connection, &secrets).await?,
         Provider::Redfish => {
-            let pin = secrets.pin(&connection.auth_secret_ref).await?;
+            let pin = secrets.optional(&connection.auth_secret_ref, FINGERPRINT).await?;
             redfish::redfish(connection, pin)?
         }
         Provider::Rpc => http::rpc(connection, &secrets).await?,
@@ -130,12 +134,15 @@ impl Secrets<'_> {
         text(&key, &secret, name)
     }
 
-    /// Returns the expected TLS certificate; `None` trusts the first one.
-    async fn pin(&self, reference: &SecretRef) -> Result<Option<Fingerprint>, String> {
+    /// Returns the value of a key that may be absent or empty.
+    async fn optional<T>(&self, reference: &SecretRef, name: &str) -> Result<Option<T>, String>
+    where
+        T: FromStr<Err: Display>,
+    {
         let (key, secret) = self.get(reference).await?;
-        let pin = secret.text(FINGERPRINT).filter(|text| !text.expose().trim().is_empty());
-        let pin = pin.map(|text| text.expose().trim().parse::<Fingerprint>());
-        pin.transpose().map_err(|error| format!("secret {key}, {FINGERPRINT}: {error}"))
+        let text = secret.text(name).filter(|text| !text.expose().trim().is_empty());
+        let parsed = text.map(|text| text.expose().trim().parse::<T>());
+        parsed.transpose().map_err(|error| format!("secret {key}, {name}: {error}"))
     }
 
     async fn credentials(&self, reference: &SecretRef) -> Result<Credentials, String> {
@@ -159,12 +166,24 @@ fn first_port(ports: [u16; 2], standard: u16) -> u16 {
     ports.into_iter().find(|port| *port != 0).unwrap_or(standard)
 }
 
-/// Returns the trust in a BMC's certificate: the pin of the Secret precedes `insecureTLS`.
-fn trust(connection: &Connection, pin: Option<Fingerprint>) -> Trust {
-    match pin {
-        Some(pin) => Trust::Pinned(pin),
-        None if connection.insecure_tls => Trust::Any,
-        None => Trust::FirstUse,
+/// Returns the trust in a BMC's certificate; `None` for plain HTTP, which the Machine must state.
+/// The pin of the Secret precedes `insecureTLS`.
+fn trust(
+    connection: &Connection,
+    pin: Option<Fingerprint>,
+    scheme: &str,
+    [provider, field]: [&str; 2],
+) -> Result<Option<Trust>, String> {
+    let options = format!("connection.providerOptions.{provider}");
+    match (scheme, pin) {
+        ("http", Some(_)) => {
+            Err(format!("the Secret has {FINGERPRINT}, which needs {field} https in {options}"))
+        }
+        ("http", None) => Ok(None),
+        ("https" | "", Some(pin)) => Ok(Some(Trust::Pinned(pin))),
+        ("https" | "", None) if connection.insecure_tls => Ok(Some(Trust::Any)),
+        ("https" | "", None) => Ok(Some(Trust::FirstUse)),
+        (other, _) => Err(format!("expected http or https in {options}.{field}, found {other:?}")),
     }
 }
 
@@ -188,30 +207,21 @@ async fn poe(connection: &Connection, secrets: &Secrets<'_>) -> Target {
     Ok((address, Protocol::Poe(Box::new(options))))
 }
 
-fn intel_amt(connection: &Connection, pin: Option<Fingerprint>) -> Target {
+async fn intel_amt(connection: &Connection, secrets: &Secrets<'_>) -> Target {
+    let reference = &connection.auth_secret_ref;
+    let pin = secrets.optional(reference, FINGERPRINT).await?;
+    let boot_root = secrets.optional(reference, BOOT_ROOT).await?;
     let options = connection.provider_options.as_ref().and_then(|it| it.intel_amt.clone());
     let options = options.unwrap_or_default();
-    // Plain HTTP needs the explicit word of the Machine.
-    let (security, standard) = match options.host_scheme.as_str() {
-        "http" if pin.is_some() => {
-            return Err(format!(
-                "the Secret has {FINGERPRINT}, which needs hostScheme https in \
-                 connection.providerOptions.intelAMT"
-            ));
-        }
-        "http" => (Security::Plain, Security::PLAIN_PORT),
-        "https" | "" => (Security::Tls(trust(connection, pin)), Security::TLS_PORT),
-        other => {
-            return Err(format!(
-                "expected http or https in connection.providerOptions.intelAMT.hostScheme, found \
-                 {other:?}"
-            ));
-        }
+    let place = ["intelAMT", "hostScheme"];
+    let (security, standard) = match trust(connection, pin, &options.host_scheme, place)? {
+        Some(trust) => (Security::Tls(trust), Security::TLS_PORT),
+        None => (Security::Plain, Security::PLAIN_PORT),
     };
     // The port of the connection is the one of IPMI.
     let address =
         Address { host: connection.host.clone(), port: first_port([options.port, 0], standard) };
-    Ok((address, Protocol::Amt(security)))
+    Ok((address, Protocol::Amt(AmtOptions { security, boot_root })))
 }
 
 #[cfg(test)]

@@ -28,7 +28,35 @@ const LIMITS: [(u16, usize); 16] = [
     (41, 16),
 ];
 
+/// Return values of AMT for a value that is not a certificate, and for a duplicate.
+const INVALID: u32 = 36;
+const DUPLICATE: u32 = 2058;
+
 impl Firmware {
+    /// Stores a trusted root certificate.
+    pub(super) fn add_root(&mut self, blob: String) -> u32 {
+        if STANDARD.decode(&blob).is_ok_and(|bytes| bytes.first() == Some(&0x30)) {
+            if self.roots.contains(&blob) {
+                return DUPLICATE;
+            }
+            self.roots.push(blob);
+            return 0;
+        }
+        INVALID
+    }
+
+    /// Fields of AMT_BootSettingData, with the switch of the firmware setup.
+    pub fn boot_settings(&self) -> Vec<(String, String)> {
+        let mut settings = self.boot_settings.clone();
+        let is_enabled = self.behavior.https_boot == HttpsBoot::Enabled;
+        for (name, value) in &mut settings {
+            if name == "UEFIHTTPSBootEnabled" {
+                *value = is_enabled.to_string();
+            }
+        }
+        settings
+    }
+
     /// Reads the URL in the fields of a Put; `None` without parameters. The engine accepts
     /// parameters over TLS only, and if the firmware setup permits the boot.
     pub(super) fn requested_url(&self, fields: &[(String, String)]) -> Result<Option<String>, ()> {

@@ -39,6 +39,10 @@ impl Firmware {
                 }
                 Ok(0)
             }
+            ("AMT_PublicKeyManagementService", "AddTrustedRootCertificate") => {
+                let blob = request.parameter("CertificateBlob").unwrap_or_default();
+                Ok(self.add_root(blob))
+            }
             ("IPS_PowerManagementService", "RequestOSPowerSavingStateChange") => {
                 self.standby = number("OSPowerSavingState").unwrap_or(self.standby);
                 Ok(0)

@@ -24,8 +24,8 @@ fn start(behavior: Behavior) -> (AmtSim, Arc<dyn Driver>) {
 
 fn device(sim: &AmtSim, security: Security) -> IntelAmt {
     let mut endpoint = sim.endpoint();
-    endpoint.protocol = Protocol::Amt(security);
-    registry::intel_amt(endpoint, security)
+    endpoint.protocol = Protocol::Amt(security.into());
+    registry::intel_amt(endpoint, security.into())
 }
 
 /// Power request to the engine, as the simulator records it.

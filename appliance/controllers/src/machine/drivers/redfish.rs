@@ -4,7 +4,7 @@ use api::bmc::{Connection, REDFISH};
 use bmc::{Address, Fingerprint, Protocol, RedfishOptions, RedfishSecurity};
 use serde::Deserialize;
 
-use super::{FINGERPRINT, Target, first_port, http, trust};
+use super::{Target, first_port, http, trust};
 
 /// Options of Redfish, as upstream's `redfish` with the additional field `scheme`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -22,24 +22,10 @@ struct Options {
 
 pub fn redfish(connection: &Connection, pin: Option<Fingerprint>) -> Target {
     let options: Options = http::options(connection, REDFISH)?;
-    // Plain HTTP needs the explicit word of the Machine.
-    let (security, standard) = match (options.scheme.as_str(), pin) {
-        ("http", Some(_)) => {
-            return Err(format!(
-                "the Secret has {FINGERPRINT}, which needs scheme https in \
-                 connection.providerOptions.redfish"
-            ));
-        }
-        ("http", None) => (RedfishSecurity::Plain, RedfishSecurity::PLAIN_PORT),
-        ("https" | "", pin) => {
-            (RedfishSecurity::Tls(trust(connection, pin)), RedfishSecurity::TLS_PORT)
-        }
-        (other, _) => {
-            return Err(format!(
-                "expected http or https in connection.providerOptions.redfish.scheme, found \
-                 {other:?}"
-            ));
-        }
+    let trust = trust(connection, pin, &options.scheme, [REDFISH, "scheme"])?;
+    let (security, standard) = match trust {
+        Some(trust) => (RedfishSecurity::Tls(trust), RedfishSecurity::TLS_PORT),
+        None => (RedfishSecurity::Plain, RedfishSecurity::PLAIN_PORT),
     };
     // The port of the connection is the one of IPMI.
     let port = first_port([options.port, 0], standard);

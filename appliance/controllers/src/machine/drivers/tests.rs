@@ -63,7 +63,7 @@ async fn intel_amt_has_its_own_ports_and_needs_a_word_for_plain_http() {
         let options = json!({ "intelAMT": { "port": port, "hostScheme": scheme } });
         let found = with(options).await.unwrap();
         assert_eq!(found.address.to_string(), expected, "{scheme}");
-        assert_eq!(found.protocol, Protocol::Amt(security), "{scheme}");
+        assert_eq!(found.protocol, Protocol::Amt(security.into()), "{scheme}");
     }
 }
 
@@ -77,15 +77,15 @@ async fn a_fingerprint_in_the_secret_pins_the_certificate_and_needs_tls() {
     };
     let found = endpoint(pinned("https")).await.unwrap();
     let pin = Fingerprint([0x2a; 32]);
-    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Pinned(pin))));
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Pinned(pin)).into()));
     // The pin of the Secret precedes `insecureTLS`, which without a pin trusts any certificate.
     let mut insecure = pinned("https");
     insecure["insecureTLS"] = true.into();
     let found = endpoint(insecure.clone()).await.unwrap();
-    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Pinned(pin))));
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Pinned(pin)).into()));
     insecure["authSecretRef"]["name"] = "bmc".into();
     let found = endpoint(insecure).await.unwrap();
-    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Any)));
+    assert_eq!(found.protocol, Protocol::Amt(Security::Tls(Trust::Any).into()));
     assert!(endpoint(pinned("http")).await.unwrap_err().contains("needs hostScheme https"));
 }
 

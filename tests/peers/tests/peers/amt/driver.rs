@@ -211,7 +211,7 @@ async fn a_changed_certificate_is_not_trusted() {
 async fn any_certificate_is_accepted_where_the_owner_says_so() {
     let sim = AmtSim::start_with_tls(Behavior::default()).unwrap();
     let endpoint = |sim: &AmtSim| {
-        let protocol = bmc::Protocol::Amt(Security::Tls(Trust::Any));
+        let protocol = bmc::Protocol::Amt(Security::Tls(Trust::Any).into());
         bmc::registry::open(bmc::Endpoint { protocol, ..sim.endpoint() })
     };
     let driver = endpoint(&sim);

@@ -1,7 +1,9 @@
 //! Boot by UEFI HTTPS (one-click recovery): conditions, parameters, and Intel's client beside ours.
 
 use amt_sim::{AmtSim, Behavior, HttpsBoot};
-use bmc::{Driver, Feature, PowerAction, registry};
+use bmc::{
+    AmtOptions, Driver, Feature, PowerAction, Protocol, RootCertificate, Security, Trust, registry,
+};
 use peers::Tinboxd;
 use serde_json::Value;
 
@@ -107,6 +109,30 @@ async fn intels_client_writes_the_same_parameters() {
     assert_eq!(run("intel", &sim, &commands[1..]), [value(Value::Null), value(0)]);
     assert_eq!(sim.boot_parameters(), ours);
     assert_eq!(sim.boots(), [URL]);
+}
+
+/// The machine trusts a server whose root certificate is in the Secret, and it is stored once.
+#[tokio::test]
+async fn a_root_certificate_is_stored_in_the_engine_once() {
+    let (sim, _) = engine(HttpsBoot::Enabled);
+    let made = rcgen::generate_simple_self_signed(["boot".to_owned()]).unwrap();
+    let root: RootCertificate = made.cert.pem().parse().unwrap();
+    let mut endpoint = sim.endpoint();
+    let security = Security::Tls(Trust::FirstUse);
+    endpoint.protocol = Protocol::Amt(AmtOptions { security, boot_root: Some(root) });
+    let driver = registry::open(endpoint);
+    for _ in 0..2 {
+        driver.set_http_boot(URL).await.unwrap();
+    }
+    let added =
+        sim.executed().iter().filter(|it| it.ends_with("AddTrustedRootCertificate")).count();
+    assert_eq!(added, 1, "the second time the certificate is there; nothing repeats the method");
+    let blob = sim.roots().remove(0);
+    // Intel's client finds the same certificate, and cannot store it again.
+    let answers = run("intel", &sim, &["roots", &format!("root={blob}")]);
+    assert_eq!(answers[0], value(Value::from_iter([blob.as_str()])));
+    assert!(answers[1]["error"].is_string(), "{answers:?}");
+    assert_eq!(sim.roots(), [blob]);
 }
 
 #[test]
