@@ -59,7 +59,7 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
     let filler = fill("filler");
     let refused = push("third", 0).expect_err("nothing new is taken").to_string();
     assert!(refused.contains("the box's disk is nearly full"), "{refused}");
-    let delete = owner.tinbox().args(["hardware", "delete", "second"]).output();
+    let delete = owner.tinbox().args(["hardware", "delete", "second", "--yes"]).output();
     let delete = delete.unwrap();
     assert!(delete.status.success(), "the reserve is there for it: {delete:?}");
 

@@ -199,7 +199,7 @@ fn an_image_is_stopped_half_way_and_begun_again() {
     let workflow = lab.create_workflow("install", 1).unwrap();
     let running = |view: &WorkflowView| view.action("stream-image") == "RUNNING";
     lab.wait_workflow(&workflow, "to write its image", SMALL, running).unwrap();
-    lab.tinbox(&["workflow", "cancel", &workflow]).unwrap();
+    lab.tinbox(&["workflow", "cancel", &workflow, "--yes"]).unwrap();
     let view = lab.wait_workflow(&workflow, "to end", SMALL, WorkflowView::ended).unwrap();
     assert_eq!(view.state(), "FAILED");
     assert_eq!(view.action("reboot"), "PENDING", "nothing after it ran");
