@@ -90,6 +90,12 @@ fn a_shell_claims_the_box() {
     let (right, code) = (pin(&tinboxd), code(&tinboxd));
     let end = |output: &Output| output.status.code();
 
+    // Whoever may read the state of the box must not claim it by that.
+    let path = "/apis/tinbox.dev/v1alpha1/status";
+    let view = tinboxd.kubectl().unwrap().run(&["get", "--raw", path], "").unwrap();
+    assert!(view.success && view.out.contains("\"machines\":"), "{view:?}");
+    assert!(!view.out.contains(&code) && view.out.contains("\"log\":[]"), "{view:?}");
+
     let other = claim(&tinboxd, &kubeconfig, "0000-0000-0000-0000", &code);
     assert_eq!(end(&other), Some(5), "another box: {other:?}");
     let wrong = if code == "000000" { "000001" } else { "000000" };
