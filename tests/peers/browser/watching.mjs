@@ -117,7 +117,7 @@ try {
 
   install("second", "0".repeat(64));
   await shows(now, "headline", `${machine} needs you`);
-  await shows(now, "needs", "stream-debian failed", machine, "tinbox workflow retry second");
+  await shows(now, "needs", "stream-debian failed", machine, "fix the cause, then retry it");
   await shows(now, "rack", machine, "Failed");
   await shows(now, "events", "stream-debian failed");
   await shows(now, "health", "needs you");
