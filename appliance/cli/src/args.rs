@@ -24,8 +24,9 @@ kubeconfig is not valid; 130 interrupted by Ctrl-C.
 
 Example:
   tinbox status
-  tinbox machine install 88:ae:dd:01:02:03 --system debian --name nuc1 --ssh-key id.pub --wait
-  tinbox machine retry nuc1";
+  tinbox hardware push --file hardware.yaml
+  tinbox template create --file template.yaml
+  tinbox workflow create --template debian --hardware nuc1 --wait";
 
 /// Provision machines with a Tinbox.
 #[derive(Debug, Parser)]
