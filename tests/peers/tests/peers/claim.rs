@@ -90,7 +90,7 @@ fn a_shell_claims_the_box() {
     let (right, code) = (pin(&tinboxd), code(&tinboxd));
     let end = |output: &Output| output.status.code();
 
-    // Whoever may read the state of the box must not claim it by that.
+    // The right to read the state of the box does not include its claim code.
     let path = "/apis/tinbox.dev/v1alpha1/status";
     let view = tinboxd.kubectl().unwrap().run(&["get", "--raw", path], "").unwrap();
     assert!(view.success && view.out.contains("\"machines\":"), "{view:?}");
