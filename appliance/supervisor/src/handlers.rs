@@ -58,8 +58,8 @@ pub fn router(
         .merge(update::router(updates))
 }
 
-/// Returns the [`StatusView`] of the box, without the code that claims it and without its log, which
-/// is for its owner: every viewer may read the rest.
+/// Returns the [`StatusView`] of the box, without the code that claims it and without its log,
+/// which is for its owner: every viewer may read the rest.
 async fn status(State(status_builder): State<Arc<StatusBuilder>>) -> Json<StatusView> {
     let mut view = status_builder.view().await;
     view.claim.iter_mut().for_each(|claim| claim.code = Text::default());
