@@ -14,6 +14,7 @@ mod error;
 mod install;
 mod lookup;
 mod offer;
+mod run;
 
 pub use action::{ACTIONS, Action, Confirmation, Description};
 pub use control::{ActionRequest, MachineActions};

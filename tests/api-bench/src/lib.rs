@@ -1,5 +1,5 @@
 //! Parts of the benches of the API, of power control, of the pages and of Cluster API: a client
-//! that opens few connections, and memory and processor time of processes.
+//! with one connection for each task, memory and processor time of processes.
 //!
 //! Never: measures or compares. Enter at [`client::Client`] and [`rss_mib`].
 

@@ -185,5 +185,5 @@ async fn a_release_is_held_by_a_setting() {
         let shown = place.run(&["box", "settings", "get"]).await.good();
         assert_eq!(shown, "# no update.hold\n");
     }
-    assert_eq!(place.run(&["update", "restart"]).await.code, 3, "it is no box of its own");
+    assert_eq!(place.run(&["update", "restart"]).await.code, 3, "the box is a program on a host");
 }

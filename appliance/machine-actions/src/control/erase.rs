@@ -1,7 +1,5 @@
 //! Erasure of all disks of a machine, by a Template of its own and a Workflow.
 
-use std::collections::BTreeMap;
-
 use api::infrastructure::OWNER_NAME;
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Hardware, TEMPLATE, WORKFLOW};
@@ -10,13 +8,12 @@ use serde_json::{Value, json};
 
 use crate::error::ActionError;
 use crate::lookup::{change, create_once};
+use crate::run;
 
 /// Name of the Template. Not the name in the library, because a person may have changed that one.
 const ERASE: &str = "tinbox-erase-disks";
 /// Name of the template in the library.
 const ENTRY: &str = "wipe";
-/// Variable of the template with the agent ID of the machine.
-const DEVICE: &str = "device_1";
 
 /// Writes the Template and the Workflow of an erasure. The Workflow is written last, so no disk is
 /// erased after an error.
@@ -47,8 +44,7 @@ pub(super) async fn erase(
         "spec": { "data": entry.text },
     });
     create_once(objects, TEMPLATE, template).await?;
-    let has_bmc = hardware.spec.bmc_ref.is_some();
-    if !has_bmc && !hardware.spec.may_netboot() {
+    if hardware.spec.bmc_ref.is_none() && !hardware.spec.may_netboot() {
         let key = ObjectKey::new(&metadata.namespace, &machine);
         let edit = |object: &mut Value| {
             if let Some(first) = object.pointer_mut("/spec/interfaces/0") {
@@ -57,16 +53,7 @@ pub(super) async fn erase(
         };
         change(objects, HARDWARE, &key, edit).await?;
     }
-    let map: BTreeMap<String, String> = [(DEVICE.to_owned(), agent)].into();
-    let mut workflow = json!({
-        "apiVersion": WORKFLOW.api_version(),
-        "kind": WORKFLOW.kind,
-        "metadata": { "name": format!("{machine}-erase-{id}"), "namespace": metadata.namespace },
-        "spec": { "templateRef": ERASE, "hardwareRef": machine, "hardwareMap": map },
-    });
-    if has_bmc {
-        workflow["spec"]["bootOptions"] =
-            json!({ "toggleAllowNetboot": true, "bootMode": "netboot" });
-    }
+    let name = format!("{machine}-erase-{id}");
+    let workflow = run::workflow(&name, ERASE, hardware, &run::variables(agent));
     Ok(create_once(objects, WORKFLOW, workflow).await?)
 }

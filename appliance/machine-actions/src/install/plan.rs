@@ -1,10 +1,8 @@
 //! Objects of an installation, as a function of the form and the machine.
 
-use std::collections::BTreeMap;
-
 use api::infrastructure::OWNER_NAME;
 use api::meta::ObjectKey;
-use api::tinkerbell::{AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware, WORKFLOW};
+use api::tinkerbell::{AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware};
 use objects::{ObjectError, read};
 use serde_json::{Value, json};
 use status::view::machine::model;
@@ -15,9 +13,8 @@ use super::systems::System;
 use super::{DiskChoice, InstallChoices, NAMESPACE, is_discovered};
 use crate::error::ActionError;
 use crate::lookup;
+use crate::run;
 
-/// Variable of a template with the agent ID of the machine.
-const DEVICE: &str = "device_1";
 /// Lease time of a reserved address in seconds: one day.
 const LEASE_SECONDS: u32 = 86_400;
 /// Maximum number of disks in a form.
@@ -122,23 +119,14 @@ impl InstallPlan {
         let typed: Hardware = read(hardware.clone())?;
         let agent = typed.spec.agent_id();
         let agent = agent.ok_or_else(|| unusable("the machine has no MAC address".to_owned()))?;
-        let map: BTreeMap<String, String> = [(DEVICE.to_owned(), agent)].into();
+        let map = run::variables(agent);
         let data = api::document::data(&map, &hardware);
         let rendered =
             template::render(&system.data, &data).map_err(|error| unusable(error.to_string()))?;
         api::document::parse(&rendered).map_err(|error| unusable(error.to_string()))?;
         let ObjectKey { namespace, name: machine } = lookup::key(&hardware);
         let workflow_name = format!("{machine}-{id}");
-        let mut workflow = json!({
-            "apiVersion": WORKFLOW.api_version(),
-            "kind": WORKFLOW.kind,
-            "metadata": { "name": workflow_name, "namespace": namespace },
-            "spec": { "templateRef": system.name, "hardwareRef": machine, "hardwareMap": map },
-        });
-        if typed.spec.bmc_ref.is_some() {
-            workflow["spec"]["bootOptions"] =
-                json!({ "toggleAllowNetboot": true, "bootMode": "netboot" });
-        }
+        let workflow = run::workflow(&workflow_name, &system.name, &typed, &map);
         let template = system.template(&namespace);
         Ok(Self { machine, workflow_name, template, hardware, workflow, rendered })
     }

@@ -140,8 +140,8 @@ async fn show(
     let (view, editor) = (site.view().await, site.templates());
     match editor.find(&name).await {
         Ok(Some(template)) => {
-            let shown =
-                TextState { template: &template, machine: &query.machine, ..TextState::new(&csrf) };
+            let (template, machine) = (&template, query.machine.as_str());
+            let shown = TextState { csrf: &csrf, template, machine, error: None, saved: false };
             text_page(&site, &view, shown).await
         }
         Ok(None) => {
@@ -160,16 +160,6 @@ struct TextState<'a> {
     error: Option<EditError>,
     /// True after a change was stored.
     saved: bool,
-}
-
-/// Template of a page before its own is read.
-static NO_TEMPLATE: StoredTemplate =
-    StoredTemplate { name: String::new(), text: String::new(), revision: String::new() };
-
-impl<'a> TextState<'a> {
-    fn new(csrf: &'a str) -> Self {
-        Self { csrf, template: &NO_TEMPLATE, machine: "", error: None, saved: false }
-    }
 }
 
 async fn text_page(site: &Site, view: &StatusView, shown: TextState<'_>) -> PageResponse {
@@ -221,8 +211,8 @@ async fn save(
     // Browsers send line ends as CR LF.
     let text = form.text.replace("\r\n", "\n");
     let typed = StoredTemplate { name, text, revision: form.revision };
-    let shown =
-        TextState { template: &typed, machine: &form.machine, ..TextState::new(&form.csrf) };
+    let (csrf, machine) = (form.csrf.as_str(), form.machine.as_str());
+    let shown = TextState { csrf, template: &typed, machine, error: None, saved: false };
     if !form.preview.is_empty() {
         return text_page(&site, &view, shown).await;
     }

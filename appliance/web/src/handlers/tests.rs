@@ -116,7 +116,7 @@ impl Source for Example {
     fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
         Box::pin(async move {
             match request.image.as_str() {
-                "none" => Err("There is no such image.".to_owned()),
+                "none" => Err("This box does not have this image.".to_owned()),
                 _ => Ok("done".to_owned()),
             }
         })
