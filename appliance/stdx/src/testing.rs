@@ -1,5 +1,8 @@
-//! Waiting in tests: one time limit for every crate, and polling with this limit.
+//! Waiting in tests: one time limit for every crate, and polling with this limit. And an address
+//! for a program that cannot choose its port itself.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// Maximum wait of a test for one condition: two minutes. A busy machine then does not fail a test,
@@ -8,6 +11,19 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Interval between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// First port of [`own_address`], below the ports that Linux gives out itself.
+const FIRST_PORT: u16 = 8000;
+
+/// Loopback address and port that no other program uses, for a program that must be told its port.
+/// A port of 127.0.0.1 that was free a moment ago may be another program's by the time it is used.
+pub fn own_address() -> SocketAddr {
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    // Process IDs have at most 22 bits (PID_MAX_LIMIT of the kernel).
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let port = FIRST_PORT + GIVEN.fetch_add(1, Ordering::Relaxed);
+    (Ipv4Addr::new(127, 64 | high, middle, low), port).into()
+}
 
 /// Polls `ready` until it returns a value, and returns this value. Blocks the thread.
 ///

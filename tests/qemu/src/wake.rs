@@ -2,24 +2,21 @@
 //! machine when a frame contains its magic packet. The search does not depend on the carrier, as in
 //! real NICs: EtherType 0x0842 and UDP both wake.
 
-use std::num::NonZeroU32;
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::fd::OwnedFd;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, recv, socket_with};
+use smoltcp::phy::{Device as _, Medium, RawSocket, RxToken as _, wait};
+use smoltcp::time::Instant;
 use stdx::MacAddr;
 
+use crate::config::Segment;
 use crate::namespace::Namespace;
 use crate::{BmcKind, Error, Nuc};
 
-/// All protocols (`ETH_P_ALL` of `linux/if_ether.h`).
-const ETH_P_ALL: u16 = 3;
-/// Maximum bytes of a frame, with a VLAN tag.
-const FRAME_MAX: usize = 1522;
 /// Interval at which the listener looks for the end of the rack.
 const TURN: Duration = Duration::from_millis(200);
 /// Repetitions of the hardware address in a magic packet.
@@ -33,7 +30,7 @@ pub struct WakeListener {
 }
 
 impl WakeListener {
-    /// Starts a listener on all interfaces of the rack's namespace; `None` for NUCs with a BMC.
+    /// Starts a listener on the box's segment; `None` for NUCs with a BMC.
     pub fn start(
         kind: BmcKind,
         rack: &Namespace,
@@ -42,29 +39,24 @@ impl WakeListener {
         if kind != BmcKind::WakeOnLan {
             return Ok(None);
         }
-        let nucs = nucs.to_vec();
-        let socket = rack.enter(open)?.map_err(|errno| {
-            Error::io("open a socket for magic packets".to_owned())(errno.into())
-        })?;
+        let bridge = Segment::Near.bridge();
+        // Of the bridge alone, which then reads every frame once. A socket of all interfaces reads
+        // a frame once at each port that it crosses, and a late copy wakes a NUC a second time.
+        rack.ip(&format!("link set {bridge} promisc on\n"))?;
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let (rack, nucs, stopped) = (rack.clone(), nucs.to_vec(), Arc::clone(&stop));
+        let (opened, is_open) = sync_channel(1);
         let thread = std::thread::spawn(move || {
-            let mut frame = [0; FRAME_MAX];
-            while !stopped.load(Ordering::SeqCst) {
-                // A timeout is the end of a turn.
-                let Ok((length, _)) = recv(&socket, &mut frame, RecvFlags::empty()) else {
-                    continue;
-                };
-                let frame = frame.get(..length).unwrap_or_default();
-                let Some(mac) = magic(frame) else { continue };
-                for nuc in nucs.iter().filter(|nuc| nuc.mac() == mac) {
-                    if let Err(error) = nuc.wake() {
-                        eprintln!("wake NUC {}: {}", nuc.number(), stdx::chain(&error));
-                    }
-                }
-            }
+            // An error is the error of `open`, which is received below.
+            let _ = rack.enter(|| listen(bridge, &opened, &nucs, &stopped));
         });
-        Ok(Some(Self { stop, thread: Some(thread) }))
+        let listener = Self { stop, thread: Some(thread) };
+        let error = Error::io("open a socket for magic packets".to_owned());
+        match is_open.recv() {
+            Ok(Ok(())) => Ok(Some(listener)),
+            Ok(Err(cause)) => Err(error(cause)),
+            Err(_) => Err(error(std::io::Error::other("its thread ended"))),
+        }
     }
 }
 
@@ -77,12 +69,30 @@ impl Drop for WakeListener {
     }
 }
 
-fn open() -> Result<OwnedFd, rustix::io::Errno> {
-    let protocol = NonZeroU32::new(u32::from(ETH_P_ALL.to_be())).map(Protocol::from_raw);
-    let (family, flags) = (AddressFamily::PACKET, SocketFlags::CLOEXEC);
-    let socket = socket_with(family, SocketType::RAW, flags, protocol)?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(TURN))?;
-    Ok(socket)
+/// Wakes NUCs until `stopped`. Sends to `opened` whether the socket could be opened.
+fn listen(
+    bridge: &str,
+    opened: &SyncSender<std::io::Result<()>>,
+    nucs: &[Arc<Nuc>],
+    stopped: &AtomicBool,
+) {
+    let mut socket = match RawSocket::new(bridge, Medium::Ethernet) {
+        Ok(socket) => socket,
+        Err(error) => return opened.send(Err(error)).unwrap_or_default(),
+    };
+    let _ = opened.send(Ok(()));
+    while !stopped.load(Ordering::SeqCst) {
+        let Some((frame, _)) = socket.receive(Instant::now()) else {
+            let _ = wait(socket.as_raw_fd(), Some(TURN.into()));
+            continue;
+        };
+        let Some(mac) = frame.consume(magic) else { continue };
+        for nuc in nucs.iter().filter(|nuc| nuc.mac() == mac) {
+            if let Err(error) = nuc.wake() {
+                eprintln!("wake NUC {}: {}", nuc.number(), stdx::chain(&error));
+            }
+        }
+    }
 }
 
 /// Returns the hardware address of the magic packet anywhere in a frame: six bytes FF, then the

@@ -1,7 +1,7 @@
 //! Our client and the emulator of Redfish of OpenStack's sushy-tools, with its machine `node-2`.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use redfish::{
     Security,
 };
 use serde_json::Value;
-use stdx::testing::{PATIENCE, Wait};
+use stdx::testing::{PATIENCE, Wait, own_address};
 
 use crate::server::{Response, Service};
 
@@ -20,7 +20,7 @@ const NODE_2: &str = "/redfish/v1/Systems/00000000-0000-0000-0000-000000000002";
 /// Emulator with two machines that are off, ended when dropped.
 struct Emulator {
     process: Child,
-    port: u16,
+    address: SocketAddr,
     _folder: tempfile::TempDir,
 }
 
@@ -44,7 +44,7 @@ impl Emulator {
         assert!(built.status.success(), "the emulator cannot be installed");
         let python = String::from_utf8(built.stdout).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = own_address();
         let system = |name: &str, number: u8| {
             format!(
                 "{{'uuid': '00000000-0000-0000-0000-00000000000{number}', 'name': '{name}', \
@@ -53,9 +53,11 @@ impl Emulator {
             )
         };
         let settings = format!(
-            "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n\
+            "SUSHY_EMULATOR_LISTEN_IP = '{}'\nSUSHY_EMULATOR_LISTEN_PORT = {}\n\
              SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_STATE_DIR = '{}'\n\
              SUSHY_EMULATOR_FAKE_SYSTEMS = [{}, {}]\n",
+            address.ip(),
+            address.port(),
             folder.path().display(),
             system("node-1", 1),
             system("node-2", 2),
@@ -72,13 +74,13 @@ impl Emulator {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Self { process, port, _folder: folder }
+        Self { process, address, _folder: folder }
     }
 
     fn endpoint(&self, system: &str) -> Endpoint {
         Endpoint {
-            host: "127.0.0.1".to_owned(),
-            port: self.port,
+            host: self.address.ip().to_string(),
+            port: self.address.port(),
             security: Security::Plain,
             login: Login { username: "u".into(), password: "p".into(), is_basic: false },
             system: system.to_owned(),
@@ -87,7 +89,7 @@ impl Emulator {
 
     /// Reads a resource of `node-2` with another client.
     fn read(&self, path: &str) -> Value {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "GET {NODE_2}{path} HTTP/1.0\r\n\r\n").unwrap();
         let mut response = String::new();

@@ -1,6 +1,6 @@
 //! Time to read the power state of sushy-emulator, beside OpenStack's client `sushy`.
 
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use bmc::{Address, Credentials, Endpoint, Protocol, RedfishOptions, RedfishSecurity, registry};
 use figures::{Goal, Table, median};
+use stdx::testing::own_address;
 use tempfile::TempDir;
 
 use crate::status::read_once;
@@ -23,7 +24,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Emulator with one machine, ended when dropped.
 struct Emulator {
     process: Child,
-    port: u16,
+    address: SocketAddr,
     python: std::path::PathBuf,
     _folder: TempDir,
 }
@@ -32,12 +33,14 @@ impl Emulator {
     fn start() -> Result<Self> {
         let python = peers::built("sushy", &[])?.remove(0);
         let folder = TempDir::with_prefix("sushy-")?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let address = own_address();
         let settings = format!(
-            "SUSHY_EMULATOR_LISTEN_IP = '127.0.0.1'\nSUSHY_EMULATOR_LISTEN_PORT = {port}\n\
+            "SUSHY_EMULATOR_LISTEN_IP = '{}'\nSUSHY_EMULATOR_LISTEN_PORT = {}\n\
              SUSHY_EMULATOR_FAKE_DRIVER = True\nSUSHY_EMULATOR_STATE_DIR = '{}'\n\
              SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': '{UUID}', 'name': 'node', \
              'power_state': 'Off', 'nics': []}}]\n",
+            address.ip(),
+            address.port(),
             folder.path().display(),
         );
         let file = folder.path().join("emulator.conf");
@@ -49,7 +52,7 @@ impl Emulator {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start the emulator")?;
-        Ok(Self { process, port, python, _folder: folder })
+        Ok(Self { process, address, python, _folder: folder })
     }
 
     /// Returns the seconds of each reading by `sushy`.
@@ -57,7 +60,7 @@ impl Emulator {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/sushy/status.py");
         let output = Command::new(&self.python)
             .arg(script)
-            .arg(format!("http://127.0.0.1:{}", self.port))
+            .arg(format!("http://{}", self.address))
             .arg(format!("/redfish/v1/Systems/{UUID}"))
             .arg(READINGS.to_string())
             .stderr(Stdio::inherit())
@@ -80,7 +83,7 @@ impl Drop for Emulator {
 pub async fn measure(table: &mut Table) -> Result<()> {
     let emulator = tokio::task::spawn_blocking(Emulator::start).await??;
     let driver = registry::open(Endpoint {
-        address: Address { host: "127.0.0.1".to_owned(), port: emulator.port },
+        address: Address { host: emulator.address.ip().to_string(), port: emulator.address.port() },
         credentials: Credentials { username: "u".to_owned(), password: "p".into() },
         protocol: Protocol::Redfish(RedfishOptions {
             system: UUID.to_owned(),
