@@ -1,9 +1,11 @@
-//! Owner of the box: claim, login and sessions. A change is on disk before the caller can answer.
+//! Owner and other users of the box: claim, login, roles and sessions. A change is on disk before
+//! the caller can answer.
 //!
 //! Never: HTTP, a secret in a log line, direct access to files (persistent data goes through
 //! [`PrivateFiles`]).
 //!
-//! Enter at [`Owner`] (claim, login, proof) and [`hash_queue::HashQueue`] (order of the hashing).
+//! Enter at [`Owner`] (claim, login, proof), [`users`] (users, roles, SSH keys) and
+//! [`hash_queue::HashQueue`] (order of the hashing).
 
 pub mod claim;
 mod guess_limiter;
@@ -11,6 +13,7 @@ pub mod hash_queue;
 mod passphrase;
 mod proof;
 mod session;
+pub mod users;
 
 use std::io;
 use std::net::IpAddr;
@@ -22,7 +25,8 @@ use claim::{ClaimCode, Code, CodeResult};
 use guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
 use passphrase::Hash;
 pub use session::PROVED_FOR;
-use session::Sessions;
+use session::{Session, Sessions};
+use users::{OWNER_NAME, USERS, User, UserFile};
 
 /// File with the claim code and the number of wrong tries.
 pub const CLAIM: &str = "claim.json";
@@ -80,6 +84,30 @@ pub enum AccessError {
     /// The passphrase is wrong.
     #[error("Wrong passphrase.")]
     WrongPassphrase,
+    /// No user has this name and this passphrase.
+    #[error("Wrong name or passphrase.")]
+    WrongLogin,
+    /// No user besides the owner has this name.
+    #[error("There is no user {0}.")]
+    NoUser(String),
+    /// The user name is not allowed.
+    #[error(
+        "This is not a valid user name: expected 1 to 32 lower-case letters, digits, '-', '.' and \
+         '_', beginning with a letter."
+    )]
+    UserName,
+    /// Another user or the box itself has this name.
+    #[error("The user name {0} is taken.")]
+    Taken(String),
+    /// The box has [`users::USERS_MAX`] users.
+    #[error("The box has 64 users. Remove one first.")]
+    TooManyUsers,
+    /// A line is not an SSH public key, or there are too many.
+    #[error("{0}")]
+    SshKey(String),
+    /// The file of the users cannot be read.
+    #[error("The file of the users is damaged, so users cannot be changed. Restore a backup.")]
+    Damaged,
     /// The session has no recent proof of the passphrase.
     #[error("You entered your passphrase more than 5 minutes ago. Enter the passphrase again.")]
     Unproved,
@@ -100,7 +128,16 @@ pub struct NewSession {
     pub token: String,
 }
 
-/// Callback that gets each correct or new passphrase.
+/// User of a session, as stored now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionUser {
+    /// User who logged in.
+    pub user: User,
+    /// CSRF token of the session, which its forms contain.
+    pub csrf: String,
+}
+
+/// Callback that gets each correct or new passphrase of the owner.
 type OnPassphrase = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Owner of the box, or the claim code of an unclaimed box.
@@ -115,6 +152,9 @@ pub struct Owner {
 
 struct Inner {
     hash: Option<Hash>,
+    users: UserFile,
+    /// True if the file of the users cannot be read: no user besides the owner can log in.
+    users_damaged: bool,
     lock: ClaimCode,
     /// Limiter of wrong claim codes.
     codes: GuessLimiter,
@@ -137,6 +177,14 @@ impl Owner {
         };
         let hash = keep.load(OWNER)?;
         let hash = hash.map(|bytes| serde_json::from_slice(&bytes).unwrap_or_else(unreadable));
+        let (users, users_damaged) = match keep.load(USERS)?.map(|it| serde_json::from_slice(&it)) {
+            None => (UserFile::default(), false),
+            Some(Ok(users)) => (users, false),
+            Some(Err(error)) => {
+                tracing::error!(%error, file = USERS, "the record of the users is damaged");
+                (UserFile::default(), true)
+            }
+        };
         let kept = keep.load(CLAIM)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let lock = match kept {
             Some(lock) => lock,
@@ -148,9 +196,9 @@ impl Owner {
         };
         let (codes, passphrases) =
             (GuessLimiter::new(claim::LIMITS), GuessLimiter::new(PASSPHRASES));
-        let inner = Inner { hash, lock, codes, sessions: Sessions::default(), passphrases };
-        let inner = Mutex::new(inner);
-        Ok(Self { keep, clock, inner, unknown: false, on_passphrase: None })
+        let sessions = Sessions::default();
+        let inner = Inner { hash, users, users_damaged, lock, codes, sessions, passphrases };
+        Ok(Self { keep, clock, inner: Mutex::new(inner), unknown: false, on_passphrase: None })
     }
 
     /// Marks the owner's record as unreadable: the box has no owner and cannot be claimed.
@@ -158,7 +206,8 @@ impl Owner {
         Self { unknown: true, ..self }
     }
 
-    /// Sets a callback that gets the passphrase after each successful login, claim and change.
+    /// Sets a callback that gets the owner's passphrase after each successful login, claim and
+    /// change.
     pub fn on_passphrase(self, act: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { on_passphrase: Some(Box::new(act)), ..self }
     }
@@ -222,7 +271,7 @@ impl Owner {
         kept.map_err(AccessError::Disk)?;
         inner.hash = Some(hash);
         self.passphrase_given(passphrase);
-        Ok(self.begin(&mut inner))
+        Ok(self.begin(&mut inner, OWNER_NAME))
     }
 
     /// Checks the claim code of an unclaimed box, as proof that the client can see its screen.
@@ -263,38 +312,49 @@ impl Owner {
         Err(AccessError::WrongCode(inner.codes.left(from)))
     }
 
-    /// Logs the owner in and starts a session. Blocks: it hashes.
+    /// Logs a user in and starts a session. An empty name means the owner. Blocks: it hashes.
     ///
     /// # Errors
-    /// The login is refused. A wrong passphrase counts as a try of the address.
-    pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<NewSession, AccessError> {
-        let mut inner = self.verify(passphrase, from)?;
-        self.passphrase_given(passphrase);
-        Ok(self.begin(&mut inner))
+    /// The login is refused. A wrong name or passphrase counts as a try of the address.
+    pub fn enter(
+        &self,
+        name: &str,
+        passphrase: &str,
+        from: IpAddr,
+    ) -> Result<NewSession, AccessError> {
+        let name = users::typed_name(name);
+        let verified = self.verify(&name, passphrase, from);
+        let mut inner = verified.map_err(|refusal| match refusal {
+            AccessError::WrongPassphrase if name != OWNER_NAME => AccessError::WrongLogin,
+            other => other,
+        })?;
+        if name == OWNER_NAME {
+            self.passphrase_given(passphrase);
+        }
+        Ok(self.begin(&mut inner, &name))
     }
 
-    fn begin(&self, inner: &mut Inner) -> NewSession {
+    fn begin(&self, inner: &mut Inner, name: &str) -> NewSession {
         let token = stdx::random_hex(32);
-        inner.sessions.begin(&token, stdx::random_hex(16), self.clock.steady());
+        let new = Session::new(name.to_owned(), stdx::random_hex(16), self.clock.steady());
+        inner.sessions.begin(&token, new);
         NewSession { token }
     }
 
-    /// Returns the session's CSRF token and prolongs the session; `None` if it does not exist.
-    pub fn session(&self, token: &str) -> Option<String> {
+    /// Returns the user of a session and prolongs the session; `None` if it does not exist.
+    pub fn session(&self, token: &str) -> Option<SessionUser> {
         let now = self.clock.steady();
-        self.inner().sessions.find(token, now)
+        let mut inner = self.inner();
+        let (name, csrf) = inner.sessions.find(token, now)?;
+        Some(SessionUser { user: inner.users.user(&name)?, csrf })
     }
 
-    /// Returns true if the session exists. Does not prolong the session.
-    pub fn lives(&self, token: &str) -> bool {
+    /// Returns the user of a session, as [`Self::session`]. Does not prolong the session.
+    pub fn session_user(&self, token: &str) -> Option<SessionUser> {
         let now = self.clock.steady();
-        self.inner().sessions.lives(token, now)
-    }
-
-    /// Returns the CSRF token of a session, as [`Self::session`]. Does not prolong the session.
-    pub fn csrf_of(&self, token: &str) -> Option<String> {
-        let now = self.clock.steady();
-        self.inner().sessions.csrf(token, now)
+        let inner = self.inner();
+        let (name, csrf) = inner.sessions.get(token, now)?;
+        Some(SessionUser { user: inner.users.user(&name)?, csrf })
     }
 
     /// Ends the session with this token.

@@ -1,4 +1,4 @@
-//! Hash of the owner's passphrase: file `STATE/owner.json`.
+//! Hash of a passphrase: in the files `STATE/owner.json` and `STATE/users.json`.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
@@ -48,9 +48,15 @@ impl Hash {
         Some(Self { memory_kib: MEMORY_KIB, passes: PASSES, salt, hash })
     }
 
-    /// Returns a hash that no passphrase matches.
+    /// Returns a hash that no passphrase matches, for a file that cannot be read.
     pub fn of_nothing() -> Self {
         Self { memory_kib: MEMORY_KIB, passes: PASSES, salt: String::new(), hash: String::new() }
+    }
+
+    /// Returns a hash that no passphrase matches, whose check takes as long as that of another.
+    pub fn of_no_one() -> Self {
+        let (salt, hash) = (stdx::hex(&[0; 16]), String::new());
+        Self { memory_kib: MEMORY_KIB, passes: PASSES, salt, hash }
     }
 
     /// Returns true if `text` is the passphrase. Needs the time and memory of [`Hash::of`].

@@ -1,4 +1,4 @@
-//! Proof of the owner's passphrase within a session, and change of the passphrase. The proof is
+//! Proof of a user's passphrase within a session, and change of the passphrase. The proof is
 //! required before keys are sent or data is erased.
 
 use std::io;
@@ -8,6 +8,7 @@ use std::sync::MutexGuard;
 use super::{AccessError, Inner, OWNER, Owner, chance};
 use crate::guess_limiter::GuessPermission;
 use crate::passphrase::{self, Hash};
+use crate::users::OWNER_NAME;
 
 impl Owner {
     /// Returns true if the passphrase was entered in this session within the last
@@ -27,11 +28,13 @@ impl Owner {
         passphrase: &str,
         from: IpAddr,
     ) -> Result<(), AccessError> {
-        self.verify(passphrase, from)?.sessions.prove(token, self.clock.steady());
+        let name = self.user_of(token)?;
+        self.verify(&name, passphrase, from)?.sessions.prove(token, self.clock.steady());
         Ok(())
     }
 
-    /// Changes the passphrase and ends other sessions. Blocks: it hashes and writes to disk.
+    /// Changes the passphrase of the session's user and ends the user's other sessions. Blocks: it
+    /// hashes and writes to disk.
     ///
     /// # Errors
     /// The change is refused or cannot be saved. The old passphrase and all sessions stay.
@@ -42,23 +45,33 @@ impl Owner {
         from: IpAddr,
     ) -> Result<(), AccessError> {
         passphrase::check(new).map_err(AccessError::Passphrase)?;
+        let name = self.user_of(token)?;
         let hash = Hash::of(new, chance()).ok_or(AccessError::Busy)?;
         // Held to the end, so that no session begins with the old passphrase after the change.
-        let mut inner = self.verify(old, from)?;
-        let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
-        let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
-        kept.map_err(AccessError::Disk)?;
-        inner.hash = Some(hash);
-        self.passphrase_given(new);
-        inner.sessions.end_others(token);
+        let mut inner = self.verify(&name, old, from)?;
+        if name == OWNER_NAME {
+            let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
+            let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
+            kept.map_err(AccessError::Disk)?;
+            inner.hash = Some(hash);
+            self.passphrase_given(new);
+        } else {
+            self.set_hash(&mut inner, &name, hash)?;
+        }
+        inner.sessions.end_others(&name, token);
         inner.sessions.prove(token, self.clock.steady());
         Ok(())
     }
 
-    /// Verifies the passphrase and returns the locked state: the passphrase cannot change
-    /// meanwhile.
+    fn user_of(&self, token: &str) -> Result<String, AccessError> {
+        self.session_user(token).map(|it| it.user.name).ok_or(AccessError::WrongPassphrase)
+    }
+
+    /// Verifies the passphrase of a user and returns the locked state: the passphrase cannot change
+    /// meanwhile. An unknown name takes the same time.
     pub(super) fn verify(
         &self,
+        name: &str,
         passphrase: &str,
         from: IpAddr,
     ) -> Result<MutexGuard<'_, Inner>, AccessError> {
@@ -68,19 +81,29 @@ impl Owner {
             if let GuessPermission::Wait(seconds) = inner.passphrases.leave(from, now) {
                 return Err(AccessError::Wait(seconds));
             }
-            let hash = inner.hash.clone().ok_or(AccessError::Unclaimed)?;
+            if inner.hash.is_none() {
+                return Err(AccessError::Unclaimed);
+            }
+            let hash = inner.hash_of(name);
             // The try is counted before the check, so that parallel requests cannot exceed the
             // limit.
             inner.passphrases.wrong(from, now);
             hash
         };
-        let is_right = hash.is_of(passphrase);
+        let is_right = hash.as_ref().unwrap_or(&Hash::of_no_one()).is_of(passphrase);
         let mut inner = self.inner();
         // The passphrase may have changed during the check.
-        if !is_right || inner.hash.as_ref() != Some(&hash) {
+        if !is_right || hash.is_none() || inner.hash_of(name) != hash {
             return Err(AccessError::WrongPassphrase);
         }
         inner.passphrases.right(from, true);
         Ok(inner)
+    }
+}
+
+impl Inner {
+    /// Returns the hash of a user's passphrase; `None` for an unknown user.
+    fn hash_of(&self, name: &str) -> Option<Hash> {
+        if name == OWNER_NAME { self.hash.clone() } else { self.users.hash(name) }
     }
 }

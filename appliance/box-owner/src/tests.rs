@@ -8,6 +8,7 @@ use stdx::{SystemClock, TestClock};
 
 use crate::claim::TRIES_MAX;
 
+use super::users::{ROLES, Role, USERS, ssh_keys};
 use super::{AccessError, CLAIM, OWNER, Owner, PrivateFiles};
 
 const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -59,8 +60,8 @@ fn the_first_who_knows_the_code_owns_the_box() {
     // Another power cut: the owner stays, the sessions end.
     let owner = open(&keep);
     assert!(owner.claimed() && owner.session(&token).is_none());
-    assert!(matches!(owner.enter("long enoubh", FROM), Err(AccessError::WrongPassphrase)));
-    let token = owner.enter("long enough", FROM).unwrap().token;
+    assert!(matches!(owner.enter("", "long enoubh", FROM), Err(AccessError::WrongPassphrase)));
+    let token = owner.enter("", "long enough", FROM).unwrap().token;
     owner.leave(&token);
     assert!(owner.session(&token).is_none());
 }
@@ -72,7 +73,7 @@ fn a_file_that_cannot_be_read_lets_nobody_in() {
     let owner = Owner::open(keep, Arc::new(SystemClock)).unwrap();
     assert!(owner.claimed() && owner.code().is_none(), "no newcomer becomes the owner");
     for passphrase in ["", "long enough"] {
-        assert!(matches!(owner.enter(passphrase, FROM), Err(AccessError::WrongPassphrase)));
+        assert!(matches!(owner.enter("", passphrase, FROM), Err(AccessError::WrongPassphrase)));
     }
 }
 
@@ -109,10 +110,10 @@ fn others_who_guess_keep_no_owner_from_claiming_and_logging_in() {
     assert!(matches!(owner.prove(&code, unknown(100)), Err(AccessError::Wait(_))));
     assert!(owner.claim(&code, "long enough", FROM).is_ok());
     for number in 1..=3 {
-        let refused = owner.enter("a wrong one", unknown(number)).map(drop);
+        let refused = owner.enter("", "a wrong one", unknown(number)).map(drop);
         assert!(matches!(refused, Err(AccessError::WrongPassphrase)), "{number}: {refused:?}");
     }
-    assert!(owner.enter("long enough", FROM).is_ok());
+    assert!(owner.enter("", "long enough", FROM).is_ok());
     assert!(owner.standing(FROM) < owner.standing(unknown(1)));
 }
 
@@ -129,4 +130,104 @@ fn one_address_guesses_no_more_than_twenty_codes() {
         clock.advance(SignedDuration::from_mins(1));
     }
     assert!(matches!(owner.prove(&code, FROM), Err(AccessError::Barred)));
+}
+
+/// Box of an owner with the passphrase `long enough`.
+fn owned(keep: &Arc<Memory>) -> Owner {
+    let owner = open(keep);
+    let (code, _) = owner.code().unwrap();
+    owner.claim(&code, "long enough", FROM).unwrap();
+    owner
+}
+
+#[test]
+fn users_log_in_with_their_own_names_and_survive_a_restart() {
+    let keep = Arc::new(Memory::default());
+    let owner = owned(&keep);
+    owner.add_user("jane", Role::Operator, "jane's words").unwrap();
+    for name in ["", "owner", "joe", "Jane"] {
+        let refused = owner.enter(name, "jane's words", FROM);
+        let expected = if ["", "owner"].contains(&name) { "Wrong p" } else { "Wrong name or p" };
+        assert!(refused.is_err_and(|it| it.to_string().starts_with(expected)), "{name}");
+    }
+    let owner = open(&keep);
+    let token = owner.enter(" jane ", "jane's words", FROM).unwrap().token;
+    let jane = owner.session(&token).unwrap().user;
+    assert_eq!((jane.name.as_str(), jane.role), ("jane", Role::Operator));
+    let of_owner = owner.enter("", "long enough", FROM).unwrap().token;
+    let names: Vec<String> = owner.users().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["owner", "jane"]);
+    assert!(owner.session(&of_owner).unwrap().user.is_owner());
+
+    // A new role counts at once, in open sessions too.
+    owner.set_role("jane", Role::Viewer).unwrap();
+    assert_eq!(owner.session(&token).unwrap().user.role, Role::Viewer);
+    owner.change_passphrase(&token, ("jane's words", "other words"), FROM).unwrap();
+    assert!(owner.session(&of_owner).is_some(), "the owner's session stays");
+    assert!(owner.enter("", "long enough", FROM).is_ok(), "the owner's passphrase stays");
+    owner.reset_passphrase("jane", "third words").unwrap();
+    assert!(owner.session(&token).is_none(), "a forgotten passphrase may be another's");
+    let token = owner.enter("jane", "third words", FROM).unwrap().token;
+    owner.remove_user("jane").unwrap();
+    assert!(owner.session(&token).is_none() && owner.session(&of_owner).is_some());
+    let refused = owner.enter("jane", "third words", FROM);
+    assert!(matches!(refused, Err(AccessError::WrongLogin)));
+}
+
+#[test]
+fn names_that_are_not_valid_or_taken_are_refused() {
+    let owner = owned(&Arc::new(Memory::default()));
+    let long = "a".repeat(33);
+    for name in ["", "Jane", "1a", "a:b", "a b", "a/b", long.as_str()] {
+        let refused = owner.add_user(name, Role::Viewer, "long enough");
+        assert!(matches!(refused, Err(AccessError::UserName)), "{name}");
+    }
+    owner.add_user("jane", Role::Viewer, "long enough").unwrap();
+    for name in ["owner", "admin", "local", "jane"] {
+        let refused = owner.add_user(name, Role::Viewer, "long enough");
+        assert!(matches!(refused, Err(AccessError::Taken(_))), "{name}");
+    }
+    let short = owner.add_user("joe", Role::Viewer, "short");
+    assert!(matches!(short, Err(AccessError::Passphrase(_))));
+    for refused in [owner.set_role("joe", Role::Admin), owner.remove_user("owner")] {
+        assert!(matches!(refused, Err(AccessError::NoUser(_))));
+    }
+}
+
+#[test]
+fn a_damaged_file_of_users_keeps_the_owner_in_and_is_not_overwritten() {
+    let keep = Arc::new(Memory::default());
+    owned(&keep).add_user("jane", Role::Viewer, "long enough").unwrap();
+    keep.replace(USERS, b"{").unwrap();
+    let owner = open(&keep);
+    assert!(owner.enter("", "long enough", FROM).is_ok());
+    let refused = owner.add_user("joe", Role::Viewer, "long enough");
+    assert!(matches!(refused, Err(AccessError::Damaged)));
+    assert_eq!(keep.load(USERS).unwrap().unwrap(), b"{");
+}
+
+#[test]
+fn ssh_keys_are_lines_of_public_keys() {
+    let text = "# laptop\n ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA jane@laptop \n\n\
+                sk-ssh-ed25519@openssh.com AAAAGnNr\n";
+    let keys = ssh_keys(text).unwrap();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0], "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA jane@laptop");
+    for bad in ["AAAAC3Nz", "ssh-ed25519", "-----BEGIN OPENSSH PRIVATE KEY-----", "ssh-rsa ZZ"] {
+        assert!(matches!(ssh_keys(bad), Err(AccessError::SshKey(_))), "{bad}");
+    }
+    let many = "ssh-ed25519 AAAA\n".repeat(17);
+    assert!(matches!(ssh_keys(&many), Err(AccessError::SshKey(_))));
+    let owner = owned(&Arc::new(Memory::default()));
+    owner.set_ssh_keys("owner", keys.clone()).unwrap();
+    assert_eq!(owner.users()[0].ssh_keys, keys);
+}
+
+#[test]
+fn each_role_has_a_name_and_a_group() {
+    for role in ROLES {
+        assert_eq!(Role::named(role.word()), Some(role));
+        assert_eq!(role.group(), format!("tinbox:{}", role.word()));
+    }
+    assert_eq!(Role::named("root"), None);
 }

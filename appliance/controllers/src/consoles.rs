@@ -24,6 +24,8 @@ pub struct HardwareConsoles {
     /// Drivers for the management controllers, shared with the controller of Machines, which
     /// repeats no refused login.
     pub drivers: Arc<dyn Drivers>,
+    /// Returns the SSH keys of the users who may use every console.
+    pub user_keys: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Machine of each console in the last list, so that an open reads no list.
     pub listed: Mutex<HashMap<String, ObjectKey>>,
 }
@@ -71,7 +73,9 @@ impl Machines for HardwareConsoles {
             let mut named = hardware.into_iter().filter(|it| it.metadata.name == name);
             let (Some(only), None) = (named.next(), named.next()) else { return Vec::new() };
             let instance = only.spec.metadata.and_then(|metadata| metadata.instance);
-            instance.map(|instance| instance.ssh_keys).unwrap_or_default()
+            let mut keys = instance.map(|instance| instance.ssh_keys).unwrap_or_default();
+            keys.extend((self.user_keys)());
+            keys
         })
     }
 }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use apiserver::AuditLog;
+use audit_log::AuditLog;
 use rbac::AuditRecord;
 use stdx::Clock;
 use web::PageRequest;
 
-/// User name in audit records for a session of the pages.
-const OWNER: &str = "owner";
 /// User name in audit records for actions at the box itself, which need no credential.
 const LOCAL: &str = "local";
 /// HTTP status codes that the audit log uses for success and failure of a local action.
@@ -35,7 +33,11 @@ impl Audit {
 
     /// Records a request to the pages. Rejected requests are recorded as anonymous, rate-limited.
     pub fn page(&self, request: &PageRequest) {
-        let user = if request.accepted { OWNER } else { rbac::ANONYMOUS };
+        let user = match request.user.as_str() {
+            _ if !request.accepted => rbac::ANONYMOUS,
+            "" => LOCAL,
+            user => user,
+        };
         let record = AuditRecord {
             user: user.to_owned(),
             verb: request.method.to_ascii_lowercase(),

@@ -1,5 +1,4 @@
 //! Keys of the box: sealed to its TPM and copied; and tokens of administrators.
 
-pub mod admin_tokens;
 pub mod copies;
 pub mod sealing;

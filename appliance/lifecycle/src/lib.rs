@@ -19,7 +19,7 @@ pub mod upload;
 
 pub use actions::{local_actions, reset};
 pub use firmware::names;
-pub use keys::{admin_tokens, copies, sealing};
+pub use keys::{copies, sealing};
 pub use setup::ownership;
 pub use storage::opened;
 pub use update::proving;

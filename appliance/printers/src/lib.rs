@@ -5,9 +5,12 @@
 //! [`overview`].
 
 pub mod bmc;
+pub mod dhcp_clients;
 pub mod document;
 pub mod inventory;
 pub mod machines;
 pub mod overview;
 pub mod table;
+pub mod tokens;
+pub mod update;
 pub mod workflow;

@@ -8,13 +8,13 @@
 //! [`log`] (syslog lines), [`dhcp_client`], [`image`] (the cache), [`settings`] (the text of the
 //! owner) and [`source`] (the parts of the box that fill a view).
 
+pub mod access;
 pub mod backup;
 pub mod boot_event;
 pub mod dhcp_client;
 pub mod history;
 pub mod image;
 pub mod log;
-pub mod pin;
 pub mod progress;
 pub mod reset;
 pub mod settings;

@@ -1,4 +1,4 @@
-//! Latest syslog lines of a machine, which the box keeps in memory.
+//! Latest syslog lines of a machine, which the box keeps in memory, and lines of the audit log.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,4 +23,21 @@ impl LogLine {
     pub fn warning(&self) -> bool {
         matches!(self.severity.as_str(), "emerg" | "alert" | "crit" | "err" | "warning")
     }
+}
+
+/// Record of the audit log, as pages and the API show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditLine {
+    /// Time of the request.
+    pub at: Timestamp,
+    /// Name of the user; of the impersonated user too, if any.
+    pub user: String,
+    /// Verb and object, or method and path.
+    pub request: String,
+    /// IP address of the client, or the place of a local action.
+    pub from: String,
+    /// HTTP status of the response.
+    pub code: u16,
+    /// True if the request was refused or failed.
+    pub failed: bool,
 }

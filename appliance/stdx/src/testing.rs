@@ -13,15 +13,15 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// First port of [`own_address`], below the ports that Linux gives out itself.
-const FIRST_PORT: u16 = 8000;
+const LOWEST: u16 = 8000;
 
-/// Loopback address and port that no other program uses, for a program that must be told its port.
-/// A port of 127.0.0.1 that was free a moment ago may be another program's by the time it is used.
+/// Loopback address and port that no other program uses, for a program that cannot choose its port.
+/// A port of 127.0.0.1 that was free a moment ago may be in use by the time the program opens it.
 pub fn own_address() -> SocketAddr {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     // Process IDs have at most 22 bits (PID_MAX_LIMIT of the kernel).
     let [_, high, middle, low] = std::process::id().to_be_bytes();
-    let port = FIRST_PORT + GIVEN.fetch_add(1, Ordering::Relaxed);
+    let port = LOWEST + GIVEN.fetch_add(1, Ordering::Relaxed);
     (Ipv4Addr::new(127, 64 | high, middle, low), port).into()
 }
 

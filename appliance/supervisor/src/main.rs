@@ -5,6 +5,7 @@
 //! `provisioning` handles the machines, `lifecycle` the box itself, and `wiring` starts every
 //! service. Enter at `wiring::run`.
 
+mod access_tokens;
 mod bmc_readings;
 mod consoles;
 mod device_id;

@@ -20,11 +20,11 @@ use ::controllers::enrollment::{Enrollment, ReportInbox, ReportQueue};
 use agent_rpc::Pin;
 use agent_service::TokenUse;
 use anyhow::Context as _;
-use apiserver::{AuditLog, Pki};
+use apiserver::Pki;
+use audit_log::AuditLog;
 use capi_controllers::signals::AllClusterApiSignals;
 use config::Config;
 use futures_util::FutureExt as _;
-use lifecycle::admin_tokens::Tokens;
 use lifecycle::audit::Audit;
 use lifecycle::firmware::Firmware;
 use lifecycle::local_actions::IdentifyState;
@@ -59,6 +59,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::access_tokens::Tokens;
 use crate::bmc_readings::StartedDrivers;
 use crate::consoles::StartedConsoles;
 use crate::start::{Start, Step};
@@ -157,7 +158,7 @@ pub async fn run(
     let asked_at = wiring.api(state, &pki, (&backups, &status_builder, firmware.is_some())).await?;
     wiring.copies(state);
     wiring.start.begin(Step::Objects);
-    wiring.controllers(state).await?;
+    wiring.controllers(state, Arc::clone(&status_builder.owner)).await?;
     wiring.start.begin(Step::BootFiles);
     if let Some(firmware) = &firmware {
         wiring.fronts(&status_builder);

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::header::{ACCEPT, COOKIE, ETAG, IF_NONE_MATCH, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use machine_actions::Action;
 use serde::Deserialize;
@@ -30,9 +30,9 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::design;
 use crate::page::{self, More, Page};
-use crate::response::{self, content, harden, html, see, text};
-pub(crate) use access::{Peer, address, prove};
-use audit::PageRequest;
+use crate::response::{self, content, html, see, text};
+use crate::rights::{Permission, Visitor};
+pub(crate) use access::{Peer, address, guard, prove};
 pub use box_actions::pair::PairRequest;
 use box_owner::hash_queue::HashQueue;
 use box_owner::{AccessError, Owner};
@@ -42,8 +42,6 @@ pub(crate) use requested::asked;
 use requested::{host, pages};
 pub use source::{Download, Source, SourceFuture};
 
-/// Paths that need no session. The paths of the claim need none either.
-const OPEN: [&str; 3] = ["/assets/style.css", "/assets/live.js", "/ca.pem"];
 /// Maximum size of a form body in bytes.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
 /// Maximum age of a reused view, so that many open tabs build one view.
@@ -101,6 +99,15 @@ impl Site {
         }
     }
 
+    /// Runs `work`, which writes the users to disk, on a thread that may block.
+    async fn users(
+        &self,
+        work: impl FnOnce(&Owner) -> Result<(), AccessError> + Send + 'static,
+    ) -> Result<(), AccessError> {
+        let owner = Arc::clone(&self.owner);
+        tokio::task::spawn_blocking(move || work(&owner)).await.unwrap_or(Err(AccessError::Busy))
+    }
+
     /// Waits in the hash queue, then runs `work`, which hashes a passphrase. `from` is the client.
     /// Returns [`AccessError::Busy`] if the queue is full or the wait exceeds [`HASH_WAIT`].
     async fn hash<T: Send + 'static>(
@@ -143,7 +150,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .merge(templates::routes())
         .fallback(get(show))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn_with_state(Arc::clone(&site), guard))
+        .layer(from_fn_with_state(Arc::clone(&site), guard::check))
         .with_state(site)
 }
 
@@ -162,49 +169,6 @@ pub fn plain(site: Arc<Site>, port: u16) -> Router {
     Router::new().route("/ca.pem", get(ca_pem)).fallback(elsewhere).with_state(site)
 }
 
-/// Redirects requests without a session to the login or the claim, and adds security headers to
-/// every response.
-async fn guard(State(site): SiteState, request: Request, next: Next) -> PageResponse {
-    let path = request.uri().path();
-    let open = OPEN.contains(&path);
-    // The name of a page that is missing is of the box, which is shown to no one without a session.
-    let code = path.strip_prefix("/S/").filter(|code| !code.is_empty() && !code.contains('/'));
-    let claiming = path == "/S" || code.is_some();
-    let has_session = csrf(&site, request.headers()).is_some();
-    let record = PageRequest::of(&request, has_session);
-    let mut answer =
-        if request.method() == Method::POST && is_foreign(request.uri(), request.headers()) {
-            text(StatusCode::FORBIDDEN, "This form was sent by another site.")
-        } else if open || claiming {
-            next.run(request).await
-        } else if !site.owner.claimed() {
-            see("/S")
-        } else if path == "/login" || has_session {
-            next.run(request).await
-        } else if path == "/events" {
-            text(StatusCode::UNAUTHORIZED, "Log in first.")
-        } else {
-            see("/login")
-        };
-    if let Some(record) = record {
-        site.source.record(record.answered(&answer));
-    }
-    harden(answer.headers_mut());
-    answer
-}
-
-/// Returns true if the browser reports that a page of another site sent the request
-/// (`Sec-Fetch-Site`, else `Origin`).
-fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
-    let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(site) = says("sec-fetch-site") {
-        return !matches!(site, "same-origin" | "none");
-    }
-    // Over HTTP/2 the host is in the URL, and `Host` is absent.
-    let host = uri.authority().map(|it| it.as_str()).or(says("host")).unwrap_or_default();
-    says("origin").is_some_and(|it| it.strip_prefix("https://") != Some(host))
-}
-
 fn token(headers: &HeaderMap) -> Option<&str> {
     cookie(headers, response::COOKIE)
 }
@@ -214,10 +178,6 @@ fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
     pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value).next()
-}
-
-pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
-    site.owner.session(token(headers)?)
 }
 
 async fn asset(kind: &'static str, body: &'static str) -> PageResponse {
@@ -246,7 +206,7 @@ async fn ca_pem(State(site): SiteState) -> PageResponse {
     content(StatusCode::OK, "application/x-pem-file", site.source.ca_pem())
 }
 
-async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
+async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap, who: Visitor) -> PageResponse {
     let view = site.view().await;
     let Some(page) = Page::at(uri.path()) else {
         let text = "This page does not exist on this box.";
@@ -261,17 +221,18 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageRespo
         _ => true,
     };
     let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    let csrf = csrf(&site, &headers).unwrap_or_default();
     let start = match page {
         Page::Machine(_) => done(&uri),
-        Page::Machines => page::machine_forms::add_by_mac(),
-        Page::Network if site.source.setup().is_some() => page::setup_link(),
+        Page::Machines => page::machine_forms::add_by_mac(&who),
+        Page::Network if who.may(Permission::ChangeSettings) && site.source.setup().is_some() => {
+            page::setup_link()
+        }
         Page::ClusterApi => {
-            page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &csrf)
+            page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &who)
         }
         _ => String::new(),
     };
-    html(status, page.html_with(&view, &more, &csrf, &start))
+    html(status, page.html_with(&view, &more, &who, &start))
 }
 
 /// Returns the message about the action that led to a page; empty without one.
@@ -321,11 +282,19 @@ pub(crate) fn refused(
         AccessError::Claimed | AccessError::Unclaimed | AccessError::Unknown => {
             StatusCode::CONFLICT
         }
-        AccessError::Passphrase(_) | AccessError::NoCode => StatusCode::UNPROCESSABLE_ENTITY,
+        AccessError::Passphrase(_)
+        | AccessError::NoCode
+        | AccessError::UserName
+        | AccessError::SshKey(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        AccessError::NoUser(_) => StatusCode::NOT_FOUND,
+        AccessError::Taken(_) | AccessError::TooManyUsers | AccessError::Damaged => {
+            StatusCode::CONFLICT
+        }
         AccessError::WrongCode(_)
         | AccessError::Barred
         | AccessError::Changed
         | AccessError::WrongPassphrase
+        | AccessError::WrongLogin
         | AccessError::Unproved => StatusCode::FORBIDDEN,
         AccessError::Wait(_) => StatusCode::TOO_MANY_REQUESTS,
         AccessError::Busy | AccessError::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,

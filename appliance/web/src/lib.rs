@@ -12,6 +12,7 @@ mod handlers;
 mod multipart;
 pub mod page;
 mod response;
+pub mod rights;
 
 pub use design::{SCRIPT, STYLE};
 pub use handlers::audit::PageRequest;

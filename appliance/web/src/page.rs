@@ -1,10 +1,13 @@
 //! Pages and their parts. The live stream replaces single parts of an open page.
 
+mod box_forms;
 pub(crate) mod machine_forms;
 mod parts;
 pub(crate) mod search;
 pub(crate) mod several;
 pub(crate) mod templates;
+pub(crate) mod tokens;
+pub(crate) mod users;
 
 use askama::Template;
 use status::log::LogLine;
@@ -13,6 +16,7 @@ use status::view::work::WorkDetails;
 use status::view::{Power, StatusView, health};
 
 use crate::design;
+use crate::rights::{Permission, Visitor};
 
 pub use parts::{connect, link, template_link};
 
@@ -94,7 +98,7 @@ struct Shell<'a> {
     nav: bool,
     /// True for a page whose parts the live stream replaces.
     live: bool,
-    csrf: Option<&'a str>,
+    who: Option<&'a Visitor>,
     themes: &'a [(&'static str, &'static str)],
     /// Warning shown on every page; may be empty.
     notice: &'a str,
@@ -113,36 +117,6 @@ struct Claim<'a> {
 }
 
 #[derive(Template)]
-#[template(path = "access.html")]
-struct Access<'a> {
-    csrf: &'a str,
-}
-
-#[derive(Template)]
-#[template(path = "backup.html")]
-struct Backup<'a> {
-    csrf: &'a str,
-    kept: Vec<StoredBackup<'a>>,
-}
-
-/// Backup that the box made itself.
-struct StoredBackup<'a> {
-    name: &'a str,
-    age: String,
-    contents: String,
-}
-
-/// Returns the backups on the box's own disk.
-fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
-    let shown = view.system.kept_backups.iter().map(|kept| StoredBackup {
-        name: &kept.name,
-        age: view.ago(kept.made),
-        contents: kept.contents(),
-    });
-    shown.collect()
-}
-
-#[derive(Template)]
 #[template(path = "console.html")]
 struct Console<'a> {
     name: &'a str,
@@ -154,6 +128,7 @@ struct Console<'a> {
 #[template(path = "login.html")]
 struct Login<'a> {
     pin: &'a str,
+    name: &'a str,
     error: &'a str,
 }
 
@@ -196,32 +171,32 @@ impl Page {
     }
 
     /// Returns the parts of this page that can change, beginning with the health of the box.
-    /// The forms in the parts contain `csrf`, the CSRF token of the session.
-    pub fn parts(&self, view: &StatusView, more: &More, csrf: &str) -> Vec<Part> {
+    /// The parts have the buttons that the visitor may use.
+    pub fn parts(&self, view: &StatusView, more: &More, who: &Visitor) -> Vec<Part> {
         let mut all = vec![part("health", "", badge(view))];
         all.extend(match self {
-            Page::Now => parts::now(view, csrf),
+            Page::Now => parts::now(view, who),
             Page::Machines => vec![part("machines", "", parts::machines(view))],
-            Page::Machine(name) => parts::machine(view, name, more, csrf),
-            Page::Workflow(name) => parts::workflow(view, name, more, csrf),
+            Page::Machine(name) => parts::machine(view, name, more, who),
+            Page::Workflow(name) => parts::workflow(view, name, more, who),
             Page::Workflows => vec![part("workflows", "", parts::workflows(view))],
-            Page::Network => parts::network(view, csrf),
-            Page::Images => vec![part("images", "", parts::images(view, csrf))],
+            Page::Network => parts::network(view, who),
+            Page::Images => vec![part("images", "", parts::images(view, who))],
             Page::ClusterApi => parts::cluster_api(view),
-            Page::Box => parts::the_box(view),
+            Page::Box => parts::the_box(view, who),
             Page::Console(_) | Page::Help | Page::Manual(_) => vec![],
         });
         all
     }
 
-    /// Returns the whole page. Its forms contain `csrf`, the CSRF token of the session.
-    pub fn html(&self, view: &StatusView, csrf: &str) -> String {
-        self.html_with(view, &More::default(), csrf, "")
+    /// Returns the whole page for a visitor.
+    pub fn html(&self, view: &StatusView, who: &Visitor) -> String {
+        self.html_with(view, &More::default(), who, "")
     }
 
     /// Returns the page as [`Self::html`], with further data, and with `start` between the heading
     /// and the live parts.
-    pub fn html_with(&self, view: &StatusView, more: &More, csrf: &str, start: &str) -> String {
+    pub fn html_with(&self, view: &StatusView, more: &More, who: &Visitor, start: &str) -> String {
         let here = RAIL.iter().find(|(_, word, _)| *word == self.title()).map_or("/", |it| it.0);
         let mut body = match self {
             Page::Now => String::new(),
@@ -234,7 +209,7 @@ impl Page {
         };
         body.push_str(start);
         let now = *self == Page::Now;
-        for Part { id, heading, html } in self.parts(view, more, csrf).iter().skip(1) {
+        for Part { id, heading, html } in self.parts(view, more, who).iter().skip(1) {
             body.push_str(column(now, id));
             if !heading.is_empty() {
                 body.push_str(&format!("<h2>{heading}</h2>\n"));
@@ -247,12 +222,7 @@ impl Page {
         body.push_str(if now { "</div></div>\n" } else { "" });
         // Not among the live parts: typed text must stay.
         if *self == Page::Box {
-            body.push_str(&parts::identify(csrf));
-            body.push_str(&rendered(&Access { csrf }));
-            body.push_str(&rendered(&Backup { csrf, kept: kept(view) }));
-        }
-        if *self == Page::Box && !view.slot.is_empty() {
-            body.push_str(&parts::leave(view, csrf));
+            body.push_str(&box_forms::forms(view, who));
         }
         let shell = Shell {
             title: match self {
@@ -267,7 +237,7 @@ impl Page {
             refresh: *self == Page::Now,
             nav: true,
             live: true,
-            csrf: Some(csrf),
+            who: Some(who),
             themes: &design::THEMES,
             notice: &notice(view),
             body: &body,
@@ -311,9 +281,16 @@ pub fn claim(
     alone("Claim", view, &body)
 }
 
-/// Renders the login page.
-pub fn login(view: &StatusView, error: &str) -> String {
-    alone("Log in", view, &rendered(&Login { pin: &view.pin, error }))
+/// Renders the login page. `name` is the typed user name; it may be empty.
+pub fn login(view: &StatusView, name: &str, error: &str) -> String {
+    alone("Log in", view, &rendered(&Login { pin: &view.pin, name, error }))
+}
+
+/// Renders the response to a request without the permission.
+pub(crate) fn refused(view: &StatusView, who: &Visitor, permission: Permission) -> String {
+    let text = parts::escaped(&who.refusal(permission));
+    let body = format!("<h1>Not allowed</h1><p class=\"error\">{text}</p>");
+    with_rail(view, who, ("Not allowed", ""), &body)
 }
 
 /// Renders a page with a sentence and a link to the overview.
@@ -324,7 +301,7 @@ pub fn sentence(view: &StatusView, title: &str, text: &str) -> String {
 }
 
 /// Renders a page with the navigation and without live parts. `here` is the path of its entry.
-fn with_rail(view: &StatusView, csrf: &str, (title, here): (&str, &str), body: &str) -> String {
+fn with_rail(view: &StatusView, who: &Visitor, (title, here): (&str, &str), body: &str) -> String {
     rendered(&Shell {
         title,
         name: &view.name,
@@ -335,7 +312,7 @@ fn with_rail(view: &StatusView, csrf: &str, (title, here): (&str, &str), body: &
         refresh: false,
         nav: true,
         live: false,
-        csrf: Some(csrf),
+        who: Some(who),
         themes: &design::THEMES,
         notice: &notice(view),
         body,
@@ -355,7 +332,7 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
         refresh: false,
         nav: false,
         live: false,
-        csrf: None,
+        who: None,
         themes: &[],
         notice: &notice(view),
         body,

@@ -31,7 +31,7 @@ const ROWS: &[Row] = &[
         "the event is dropped and counted; the controller does not wait",
     ),
     (
-        "appliance/kube/apiserver/src/filters/audit_log.rs lines",
+        "appliance/kube/audit-log/src/lib.rs lines",
         "audit records",
         "the record is dropped and counted; the next line has the count",
     ),

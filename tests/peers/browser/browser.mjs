@@ -39,8 +39,8 @@ export const open = async (url, library, folder) => {
   };
   const context = await launch({});
   const complaints = [];
-  const newPage = async () => {
-    const page = await context.newPage();
+  const newPage = async (session = context) => {
+    const page = await session.newPage();
     page.on("console", (said) => {
       // The browser reports requests that the box refuses as errors; the tests send some on
       // purpose.
@@ -76,6 +76,8 @@ export const open = async (url, library, folder) => {
     await page.click("main button");
     await page.waitForURL(`${url}/`);
   };
+  // Opens a page of a browser of its own, which has no session yet.
+  const another = async () => newPage(await launch({}));
   // Opens a page without JavaScript, in the same session.
   const withoutScript = async () => {
     const plain = await launch({ javaScriptEnabled: false });
@@ -88,7 +90,7 @@ export const open = async (url, library, folder) => {
       rmSync(profile, { recursive: true, force: true });
     }
   };
-  return { context, complaints, newPage, withoutScript, check, look, claim, close };
+  return { context, complaints, newPage, another, withoutScript, check, look, claim, close };
 };
 
 // Prints the collected errors, and exits with 1 if there are any.

@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 69] = [
+const PLACES: [Place; 70] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -45,6 +45,7 @@ const PLACES: [Place; 69] = [
     place("help", 1, &[]),
     place("store", 2, &["stdx"]),
     place("rbac", 2, &["stdx"]),
+    place("audit-log", 2, &["rbac"]),
     place("backup", 2, &["stdx"]),
     place("http-digest", 1, &["stdx"]),
     place("tls-pin", 1, &["stdx"]),
@@ -127,6 +128,7 @@ const PLACES: [Place; 69] = [
         "apiserver",
         3,
         &[
+            "audit-log",
             "durable-file",
             "http-edge",
             "kube-protobuf",
@@ -201,6 +203,7 @@ const PLACES: [Place; 69] = [
             "agent-service",
             "api",
             "apiserver",
+            "audit-log",
             "backup",
             "box-console",
             "box-owner",

@@ -2,6 +2,7 @@
 
 use api::network::{Mode, NETWORK, Network};
 use jiff::Timestamp;
+use printers::dhcp_clients;
 use serde_json::Value;
 use status::dhcp_client::DhcpClient;
 use status::plain;
@@ -108,7 +109,7 @@ async fn clients(context: &Context) -> Result<(), Error> {
             context.printer.note("no machine requested an address in the last hour");
             Ok(())
         }
-        None => context.printer.table(clients_table(&list)),
+        None => context.printer.table(dhcp_clients::table(&list)),
     }
 }
 
@@ -156,38 +157,10 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     table
 }
 
-fn clients_table(list: &[DhcpClient]) -> Table {
-    let mut table = Table::new(&["MAC", "HARDWARE", "TIME", "ANSWER"]);
-    for client in list {
-        table.row([
-            client.mac.to_string().into(),
-            client.hardware.as_str().into(),
-            client.asked.strftime("%H:%M:%S").to_string().into(),
-            plain(&client.decision).into(),
-        ]);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{DhcpClient, ModeArgument, clients_table, set_mode, table};
+    use super::{ModeArgument, set_mode, table};
     use serde_json::json;
-
-    #[test]
-    fn the_clients() {
-        let client = |mac: &str, hardware: &str, decision: &str| DhcpClient {
-            mac: mac.parse().unwrap(),
-            hardware: hardware.to_owned(),
-            asked: "2026-01-01T00:05:00Z".parse().unwrap(),
-            decision: decision.to_owned(),
-        };
-        let list = [
-            client("52:54:00:77:00:09", "", "not answered: no Hardware has this MAC address"),
-            client("52:54:00:77:00:01", "default/nuc-1", "has 10.77.0.11"),
-        ];
-        golden::check("network-clients.txt", &clients_table(&list).render(false));
-    }
 
     #[test]
     fn the_list() {

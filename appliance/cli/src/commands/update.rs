@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use status::plain;
 use status::settings::SettingsReport;
 use status::update::UpdateReport;
-use status::view::{Slot, Update, UpdateState};
+use status::view::{Update, UpdateState};
 use tokio::fs::File;
 use tokio::time::{Instant, sleep};
 
@@ -17,7 +17,7 @@ use super::backup::progress;
 use crate::client::Path;
 use crate::duration::duration;
 use crate::error::Error;
-use crate::output::{Bar, Table};
+use crate::output::Bar;
 
 /// Interval between two progress requests.
 const POLL: Duration = Duration::from_secs(2);
@@ -187,7 +187,7 @@ async fn until_end(
                 return show(context, &report);
             }
             UpdateState::RolledBack => return Err(rolled_back(update)),
-            _ => say(&mut bar, &mut last_line, line(update)),
+            _ => say(&mut bar, &mut last_line, printers::update::line(update)),
         }
         if began.elapsed() > limit {
             return Err(Error::too_late(format!("the update to {}", update.version), limit, None));
@@ -225,62 +225,9 @@ fn show(context: &Context, report: &UpdateReport) -> Result<(), Error> {
     if let Some(printed) = context.printer.values(std::slice::from_ref(&value)) {
         return printed;
     }
-    context.printer.table(table(&report.slots))?;
+    context.printer.table(printers::update::table(&report.slots))?;
     if let Some(update) = &report.update {
-        context.printer.note(&line(update));
+        context.printer.note(&printers::update::line(update));
     }
     Ok(())
-}
-
-fn table(slots: &[Slot]) -> Table {
-    let mut table = Table::new(&["SLOT", "VERSION", "RUNS", "STATE"]);
-    for slot in slots {
-        let state = match (slot.version.is_empty(), slot.good) {
-            (true, _) => "empty",
-            (false, true) => "good",
-            (false, false) => "on trial",
-        };
-        let runs = if slot.running { "yes" } else { "no" };
-        let version = plain(&slot.version);
-        table.row([plain(&slot.name).into(), version.into(), runs.into(), state.into()]);
-    }
-    table
-}
-
-/// Formats the update: `1.5.0: waiting for machines (install-nuc1)`.
-fn line(update: &Update) -> String {
-    let mut line = format!("{}: {}", plain(&update.version), update.state.words());
-    if let Some(percent) = update.percent {
-        line += &format!(" {percent} %");
-    }
-    let names: Vec<String> = update.waits_for.iter().map(|name| plain(name)).collect();
-    let about = if names.is_empty() { plain(&update.reason) } else { names.join(", ") };
-    if !about.is_empty() {
-        line += &format!(" ({about})");
-    }
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use status::update::UpdateReport;
-
-    #[test]
-    fn the_report() {
-        let report: UpdateReport = serde_json::from_value(json!({
-            "version": "1.4.0",
-            "slots": [
-                { "name": "A", "version": "1.4.0", "good": true, "running": true },
-                { "name": "B", "version": "1.5.0", "good": false, "running": false },
-            ],
-            "update": {
-                "version": "1.5.0", "state": "waiting", "waitsFor": ["install-nuc1", "wipe-nuc2"],
-            },
-        }))
-        .unwrap();
-        let update = super::line(report.update.as_ref().unwrap());
-        let shown = super::table(&report.slots).render(false) + &update + "\n";
-        golden::check("update-status.txt", &shown);
-    }
 }

@@ -35,6 +35,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The audit log could not be opened.
+    #[error(transparent)]
+    AuditLog(#[from] audit_log::AuditLogError),
     /// A line of the token file is invalid.
     #[error("line {line} of {} is not a token's hash and a user", path.display())]
     TokenLine {

@@ -4,7 +4,6 @@
 //! The user comes from the connection's client certificate, otherwise from the bearer token.
 //! Impersonation requires a permission. `/version` and the health checks need no authentication.
 
-mod audit_log;
 pub(crate) mod authentication;
 mod escalation_check;
 mod live_roles;
@@ -27,7 +26,8 @@ use rbac::{Limits, Share, Shares, User};
 use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey, TokenSecrets};
 use crate::budget::{Budget, ByteLimits};
 use crate::wire::response;
-pub use audit_log::AuditLog;
+use audit_log::AuditLog;
+pub use live_roles::Authorizer;
 pub(crate) use live_roles::LiveRoles;
 pub use peer::Peer;
 use request_info::RequestInfo;
@@ -184,7 +184,7 @@ impl AuthLayer {
         audiences: &[String],
     ) -> Result<(User, Vec<String>), String> {
         let ours = ServiceAccountTokens::audiences();
-        if let Some(user) = self.tokens.user(token) {
+        if let Some(user) = self.tokens.user(token, self.engine.clock().now()) {
             // Tokens of the file are for this box only.
             let common = audiences.iter().filter(|one| ours.contains(one));
             let common: Vec<String> = common.cloned().collect();

@@ -30,7 +30,7 @@ pub use auth::{
 };
 pub use budget::ByteLimits;
 pub use failure::failure;
-pub use filters::{AuditLog, AuthConfig, BODIES, Peer, READS, RESPONSES, WATCHES, WRITES};
+pub use filters::{AuthConfig, Authorizer, BODIES, Peer, READS, RESPONSES, WATCHES, WRITES};
 pub use handlers::router;
 pub use rbac::User;
 pub use serve::{UNAUTHENTICATED, serve};

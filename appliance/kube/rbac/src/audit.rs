@@ -1,6 +1,6 @@
 //! Audit record of a request: user, action, object and result, never the written data.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::User;
 
@@ -10,8 +10,8 @@ pub const MAX_TEXT_CHARS: usize = 256;
 const MAX_GROUPS: usize = 16;
 
 /// Record in the audit log, one line of JSON. No field contains a request body or a secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct AuditRecord {
     /// Time of the request, RFC 3339.
     pub at: String,
@@ -73,6 +73,26 @@ impl AuditRecord {
         self
     }
 
+    /// Returns verb and object as text: `create workflows.tinkerbell.org default/wf-1`; for a path,
+    /// `post /backup`.
+    pub fn request(&self) -> String {
+        let kind = match (self.resource.as_str(), self.group.as_str()) {
+            ("", _) => String::new(),
+            (resource, "") => format!(" {resource}"),
+            (resource, group) => format!(" {resource}.{group}"),
+        };
+        let name = match (self.namespace.as_str(), self.name.as_str()) {
+            ("", "") => String::new(),
+            ("", name) => format!(" {name}"),
+            (namespace, name) => format!(" {namespace}/{name}"),
+        };
+        let words = [self.path.as_str(), self.detail.as_str()].into_iter();
+        let words: String =
+            words.filter(|word| !word.is_empty()).map(|word| format!(" {word}")).collect();
+        let dry = if self.dry_run { " (dry run)" } else { "" };
+        format!("{}{kind}{name}{words}{dry}", self.verb)
+    }
+
     /// Returns the record as one line of JSON with a newline, every text cut to [`MAX_TEXT_CHARS`].
     pub fn line(&self) -> String {
         let mut record = self.clone();
@@ -125,5 +145,26 @@ mod tests {
         assert_eq!(read["impersonated"], "system:anonymous");
         assert_eq!(read["groups"].as_array().unwrap().len(), 16);
         assert!(read.get("name").is_none());
+    }
+    #[test]
+    fn a_record_is_read_back_and_its_request_is_a_line() {
+        let of = |verb: &str| AuditRecord { verb: verb.to_owned(), ..AuditRecord::default() };
+        let object = AuditRecord {
+            group: "tinkerbell.org".to_owned(),
+            resource: "workflows/status".to_owned(),
+            namespace: "default".to_owned(),
+            name: "wf-1".to_owned(),
+            dry_run: true,
+            ..of("patch")
+        };
+        let read: AuditRecord = serde_json::from_str(&object.line()).unwrap();
+        assert_eq!(read, object);
+        let patch = "patch workflows/status.tinkerbell.org default/wf-1 (dry run)";
+        assert_eq!(read.request(), patch);
+        let node = AuditRecord { resource: "secrets".into(), name: "a".into(), ..of("get") };
+        assert_eq!(node.request(), "get secrets a");
+        assert_eq!(AuditRecord { path: "/backup".into(), ..of("post") }.request(), "post /backup");
+        let local = AuditRecord { detail: "level factory".into(), ..of("reset") };
+        assert_eq!(local.request(), "reset level factory");
     }
 }

@@ -32,6 +32,8 @@ const MACHINES: &[&str] = &[
     "bootstrap.cluster.x-k8s.io",
     "tinbox.dev",
 ];
+/// ClusterRoles of users. Each is bound to the group of its name.
+pub const USER_ROLES: [&str; 3] = ["tinbox:admin", "tinbox:operator", "tinbox:viewer"];
 /// API group of the box's own system: settings, reset and update, which only administrators may
 /// write.
 const BOX: &str = "box.tinbox.dev";
@@ -97,13 +99,16 @@ fn box_roles() -> Vec<Value> {
 /// Returns the default ClusterRoleBindings.
 pub fn cluster_role_bindings() -> Vec<Value> {
     let all_accounts = [SERVICE_ACCOUNTS];
-    vec![
+    let mut bindings = vec![
         binding("cluster-admin", &[MASTERS]),
         binding("system:basic-user", &[AUTHENTICATED]),
         binding("system:discovery", &[AUTHENTICATED]),
         binding("system:public-info-viewer", &[AUTHENTICATED, UNAUTHENTICATED]),
         binding("system:service-account-issuer-discovery", &all_accounts),
-    ]
+    ];
+    // The users of a role of the pages are the group of this name.
+    bindings.extend(USER_ROLES.map(|role| binding(role, &[role])));
+    bindings
 }
 
 /// Returns exactly the permissions that unmodified CAPT needs on the box (CAPT's page on remote

@@ -15,6 +15,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use apiserver::{Authenticator, Pki};
+use box_owner::users::USERS;
 use durable_file::replace_private;
 use platform::tpm;
 
@@ -38,7 +39,7 @@ struct VitalFile {
     lost: &'static str,
 }
 
-const VITAL: [VitalFile; 13] = [
+const VITAL: [VitalFile; 14] = [
     VitalFile {
         path: "sealing.key",
         is_whole: is_32_bytes,
@@ -73,6 +74,11 @@ const VITAL: [VitalFile; 13] = [
         path: OWNER,
         is_whole: is_json,
         lost: "login with the passphrase is not possible; restore a backup, or reset the box",
+    },
+    VitalFile {
+        path: USERS,
+        is_whole: is_json,
+        lost: "only the owner can log in; add the other users again",
     },
     VitalFile {
         path: "backup.key",

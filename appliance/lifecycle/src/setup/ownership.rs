@@ -27,9 +27,10 @@ pub struct OwnerSource {
 
 impl StatusSource for OwnerSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
-        view.pin = status::pin::pin(&self.key).into();
+        view.pin = status::access::pin(&self.key).into();
         view.system.certificate_sha256 = stdx::hex(&self.key).into();
-        view.system.accounts = u32::from(self.owner.claimed());
+        let accounts = if self.owner.claimed() { self.owner.users().len() } else { 0 };
+        view.system.accounts = u32::try_from(accounts).unwrap_or(u32::MAX);
         let keys = KEYS.iter().filter(|name| self.state.join(name).is_file());
         view.system.keys = u32::try_from(keys.count()).unwrap_or(u32::MAX);
         view.claim = self.claim(view);

@@ -8,10 +8,11 @@ use anyhow::Context as _;
 use apiserver::{AdminAccess, AdminTokens, AuthConfig, Pki};
 use axum::Router;
 use lifecycle::backups::{self, Backups};
-use lifecycle::{admin_tokens, opened, reset, settings};
+use lifecycle::{opened, reset, settings};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
+use crate::access_tokens::{self, Tokens};
 use crate::bmc_readings;
 use crate::consoles;
 use crate::discovery::{self, Discovery};
@@ -38,7 +39,7 @@ impl Wiring {
         let auth = self.auth_config(state, of_its_own.then_some(status_builder))?;
         let url = self.config.api_url();
         let tokens = AdminTokens::new(state.to_owned(), pki, &url, auth.tokens());
-        let tokens = admin_tokens::Tokens::new(tokens, state.to_owned());
+        let tokens = Tokens::new(tokens, state.to_owned(), Arc::clone(&self.clock));
         self.admin_tokens = Some(Arc::clone(&tokens));
         let filling = auth.fill_token_secrets(self.engine.clone(), pki.ca_pem());
         let filling = self.shutdown.clone().run_until_cancelled_owned(filling);
@@ -88,7 +89,7 @@ impl Wiring {
     fn routes(
         &self,
         backups: &Arc<Backups>,
-        tokens: Arc<admin_tokens::Tokens>,
+        tokens: Arc<Tokens>,
         (status_builder, of_its_own): (&Arc<StatusBuilder>, bool),
     ) -> Router {
         handlers::router(
@@ -108,7 +109,7 @@ impl Wiring {
         .merge(bmc_readings::router(Arc::clone(&self.objects), Arc::clone(&self.bmc_drivers)))
         .merge(settings::router(self.settings.clone()))
         .merge(backups::router(Arc::clone(backups)))
-        .merge(admin_tokens::router(tokens))
+        .merge(access_tokens::router(tokens))
         .merge(reset::router(
             of_its_own.then(|| Arc::clone(status_builder) as _),
             self.audit.clone(),

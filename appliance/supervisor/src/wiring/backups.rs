@@ -34,7 +34,7 @@ impl Wiring {
             settings,
             system_kind: if firmware.is_some() { SystemKind::Firmware } else { SystemKind::Guest },
             name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
-            pin: status::pin::pin(&key),
+            pin: status::access::pin(&key),
             config: Arc::clone(&self.config),
             clock: Arc::clone(&self.clock),
             images: self.images.clone(),

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use ::controllers::consoles::HardwareConsoles;
 use ::controllers::machine::Drivers;
 use anyhow::Context as _;
+use box_owner::Owner;
+use box_owner::users::Role;
 use futures_util::FutureExt as _;
 use serial_console::Consoles;
 use serial_console::ssh::{self, HostKey};
@@ -19,7 +21,7 @@ impl Wiring {
     pub(super) async fn consoles(
         &mut self,
         state: &Path,
-        drivers: Arc<dyn Drivers>,
+        (drivers, owner): (Arc<dyn Drivers>, Arc<Owner>),
     ) -> anyhow::Result<()> {
         if self.safe.mode.is_some() {
             return Ok(());
@@ -31,6 +33,7 @@ impl Wiring {
         let consoles = Consoles::new(Arc::new(HardwareConsoles {
             objects: Arc::clone(&self.objects),
             drivers,
+            user_keys: Arc::new(move || console_keys(&owner)),
             listed: Mutex::default(),
         }));
         // The wiring starts the consoles once.
@@ -56,4 +59,10 @@ impl Wiring {
         }
         Ok(())
     }
+}
+
+/// Returns the SSH keys of all users who may use consoles: a console takes input.
+fn console_keys(owner: &Owner) -> Vec<String> {
+    let users = owner.users().into_iter().filter(|user| user.role != Role::Viewer);
+    users.flat_map(|user| user.ssh_keys).collect()
 }

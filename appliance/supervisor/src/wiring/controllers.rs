@@ -11,7 +11,8 @@ use ::controllers::machine::{MachineReconciler, Polls, QueuedDrivers};
 use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::{ShownErrors, TaskReconciler};
 use ::controllers::workflow::{Timeouts, WorkflowReconciler};
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
+use box_owner::Owner;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
 use provisioning::references::EngineReferences;
 use tokio::sync::oneshot;
@@ -61,7 +62,7 @@ impl Wiring {
 
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
     /// boots before that would be treated as a machine without a workflow.
-    pub(super) async fn controllers(&mut self, state: &Path) -> anyhow::Result<()> {
+    pub(super) async fn controllers(&mut self, state: &Path, owner: Arc<Owner>) -> Result<()> {
         self.answers_to_arp();
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let drivers = Arc::new(QueuedDrivers::new(Arc::new(self.drivers()), Arc::clone(&clock)));
@@ -128,6 +129,6 @@ impl Wiring {
                 .with_context(|| format!("cannot list every {kind}"))?;
         }
         self.management_clusters(cluster_api);
-        self.consoles(state, console_drivers).await
+        self.consoles(state, (console_drivers, owner)).await
     }
 }

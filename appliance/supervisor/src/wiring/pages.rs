@@ -1,66 +1,49 @@
 //! Wiring of the web pages, and of the status view that pages, panel and monitor show.
 
+mod audit;
 mod kubeconfig;
 mod machines;
 mod pairing;
+mod rights;
+mod source;
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context as _;
-use apiserver::Pki;
-use axum::body::Bytes;
+use apiserver::{Authorizer, Pki};
+use box_owner::users::USERS;
 use box_owner::{CLAIM, Owner, PrivateFiles};
 use capi::Repository;
 use capi_controllers::ClusterApiSource;
-use config::panel::DOES;
 use durable_file::replace_private;
 use http_edge::Tunnel;
-use lifecycle::admin_tokens::Tokens;
-use lifecycle::audit::Audit;
-use lifecycle::backups::{BackupError, Backups};
+use lifecycle::backups::Backups;
+use lifecycle::copies;
 use lifecycle::firmware::Firmware;
-use lifecycle::local_actions::LocalActions;
 use lifecycle::names::Names;
 use lifecycle::opened::LostStore;
 use lifecycle::ownership::OwnerSource;
 use lifecycle::sealing;
 use lifecycle::setup::Screens;
 use lifecycle::storage::{FullDisk, ReturnedStore, StoppedStore};
-use lifecycle::{copies, reset};
-use machine_actions::MachineActions;
 use netboot::http::HttpService;
-use panel::backends::png;
-use panel::console::Console;
-use panel::screens::{Picture, monitor};
 use provisioning::event_history::EventHistory;
 use provisioning::status_sources::contested::ContestedSource;
 use provisioning::status_sources::images::ImageSource;
 use provisioning::status_sources::machines::MachineSource;
-use status::backup::{BackupRequest, BackupSummary};
-use status::image::ImageRequest;
-use status::log::LogLine;
-use status::reset::BoxAction;
 use status::source::StatusSource;
-use status::source::ViewSource as _;
-use status::view::StatusView;
-use status::view::work::WorkDetails;
-use stdx::Secret;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
-use tokio::sync::mpsc::Receiver;
-use web::setup::Setup;
-use web::{ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture};
+use web::Site;
 
-use self::kubeconfig::{at_host, is_address};
 use self::machines::PageMachines;
 use self::pairing::PagePairing;
+use self::source::PageSource;
 use super::Wiring;
-use crate::consoles::{StartedConsoles, live};
 use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
@@ -70,15 +53,16 @@ const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
 /// Maximum size in bytes of a file of the owner: a code or a hash, as JSON.
 const OWNER_FILE_MAX: u64 = 16 << 10;
-/// Maximum size of the administrator's kubeconfig in bytes.
-const KUBECONFIG_MAX: u64 = 64 << 10;
+/// Maximum size in bytes of the file of the users: each with all keys at their limit.
+const USERS_FILE_MAX: u64 = 8 << 20;
 
 /// State folder, with the owner's files.
 struct StateFolder(PathBuf);
 
 impl PrivateFiles for StateFolder {
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        durable_file::read(&self.0.join(name), OWNER_FILE_MAX)
+        let most = if name == USERS { USERS_FILE_MAX } else { OWNER_FILE_MAX };
+        durable_file::read(&self.0.join(name), most)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
@@ -86,143 +70,6 @@ impl PrivateFiles for StateFolder {
         copies::keep(&self.0);
         Ok(())
     }
-}
-
-/// Data and actions of the box for the web pages.
-struct PageSource {
-    status_builder: Arc<StatusBuilder>,
-    backups: Arc<Backups>,
-    pki: Arc<Pki>,
-    state: PathBuf,
-    api_port: u16,
-    /// Names in the certificate of the API.
-    names: Vec<String>,
-    /// True on firmware, where the box uses the monitor of its machine and may restart the machine.
-    of_its_own: bool,
-    screens: Option<Screens>,
-    audit: Audit,
-    tokens: Option<Arc<Tokens>>,
-    pairing: PagePairing,
-    consoles: StartedConsoles,
-    machines: PageMachines,
-    local_actions: LocalActions,
-}
-
-impl Source for PageSource {
-    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
-        self.status_builder.view()
-    }
-
-    fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
-        let console = Console::new(DOES.to_vec());
-        let size = if self.of_its_own { box_console::monitor::size() } else { None };
-        let size = size.unwrap_or(monitor::SIZE);
-        let sheet = monitor::draw(view, &console, size, Duration::ZERO);
-        png::encode(&Picture::Color(sheet)).ok()
-    }
-
-    fn kubeconfig(&self, host: &str) -> Option<String> {
-        let file = self.state.join("admin.kubeconfig");
-        let text = String::from_utf8(durable_file::read(&file, KUBECONFIG_MAX).ok()??).ok()?;
-        // The Host header of a request is untrusted.
-        let is_own = is_address(host) || self.names.iter().any(|it| it.eq_ignore_ascii_case(host));
-        Some(if is_own { at_host(&text, host, self.api_port) } else { text })
-    }
-
-    fn rotate(&self) -> Result<(), String> {
-        let tokens = self.tokens.as_ref().ok_or("the API has not started yet")?;
-        tokens.rotate().map(drop).map_err(|error| stdx::chain(&error))
-    }
-
-    fn ca_pem(&self) -> String {
-        self.pki.ca_pem().to_owned()
-    }
-
-    fn setup(&self) -> Option<&dyn Setup> {
-        self.screens.as_ref().map(|screens| screens as &dyn Setup)
-    }
-
-    fn leave(&self, leaving: BoxAction) -> Result<(), String> {
-        if !self.of_its_own {
-            return Err(reset::NOT_OWN.to_owned());
-        }
-        reset::carry_out(leaving, "page", &self.audit)
-    }
-
-    fn machine_actions(&self) -> &MachineActions {
-        &self.machines.actions
-    }
-
-    fn machine_log(&self, machine: &str) -> Vec<LogLine> {
-        self.machines.log(machine)
-    }
-
-    fn workflow<'a>(&'a self, name: &'a str) -> SourceFuture<'a, Option<WorkDetails>> {
-        Box::pin(async { self.machines.workflow(name).await.map_err(|error| sentences(&error)) })
-    }
-
-    fn serve_again(&self) -> SourceFuture<'_, ()> {
-        Box::pin(async { self.local_actions.rescan().await.map_err(|error| stdx::chain(&error)) })
-    }
-
-    fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
-        Box::pin(self.machines.images.request(request))
-    }
-
-    fn identify(&self) {
-        self.local_actions.identify_state.begin();
-    }
-
-    fn record(&self, request: PageRequest) {
-        self.audit.page(&request);
-    }
-
-    fn console<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ConsoleStream> {
-        Box::pin(async move {
-            let consoles = self.consoles.get().ok_or("The serial consoles are not started yet.")?;
-            let attached = consoles.attach(machine).await;
-            attached.map(live).map_err(|_| format!("Machine {machine} has no serial console."))
-        })
-    }
-
-    fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
-        Box::pin(async move {
-            let order = BackupRequest { passphrase: Some(passphrase), ..BackupRequest::default() };
-            let made = self.backups.create(order).await.map_err(refusal)?;
-            let (name, size) = (made.name.clone(), made.last.bytes);
-            Ok(Download { name, size, body: made.body(&self.backups).map_err(refusal)? })
-        })
-    }
-
-    fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {
-        Box::pin(async move { self.backups.restore_kept(name).await.map_err(refusal) })
-    }
-
-    fn restore(
-        &self,
-        pieces: Receiver<Bytes>,
-        passphrase: Secret,
-    ) -> SourceFuture<'_, BackupSummary> {
-        Box::pin(
-            async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(refusal) },
-        )
-    }
-
-    fn pair(&self, request: PairRequest) -> SourceFuture<'_, ()> {
-        Box::pin(self.pairing.pair(request))
-    }
-}
-
-/// Returns the text of an error of a backup, as [`sentences`].
-fn refusal(error: BackupError) -> String {
-    sentences(&error)
-}
-
-/// Returns the text of an error for a page, and logs it.
-fn sentences(error: &(impl std::error::Error + stdx::Hint + 'static)) -> String {
-    let text = stdx::sentences(error);
-    tracing::warn!(reason = text, "a request of a page was refused");
-    text
 }
 
 /// Returns the names of the box in the network, in addition to the configured names.
@@ -359,6 +206,7 @@ impl Wiring {
             of_its_own,
             screens,
             audit,
+            authorizer: Authorizer::new(self.engine.clone()),
             tokens,
             pairing,
             consoles: Arc::clone(&self.consoles),
@@ -402,7 +250,7 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{BackupError, code_file, sentences};
+    use super::code_file;
 
     #[test]
     fn an_unclaimed_box_names_the_absolute_path_of_its_code() {
@@ -411,13 +259,5 @@ mod tests {
         let relative = code_file(Path::new("state"), false).unwrap();
         assert!(relative.is_absolute() && relative.ends_with("state/claim.json"), "{relative:?}");
         assert_eq!(code_file(Path::new("/var/lib/tinbox"), true), None);
-    }
-
-    #[test]
-    fn a_page_has_the_error_and_its_hint_as_sentences() {
-        let busy = "Another backup or restore is under way. Wait until the other backup or \
-                    restore has ended.";
-        assert_eq!(sentences(&BackupError::Busy), busy);
-        assert_eq!(sentences(&BackupError::Ended).matches('.').count(), 1);
     }
 }

@@ -1,5 +1,8 @@
-//! Download of the kubeconfig, replacement of the administrator's token, and change of the
-//! passphrase. Each requires the passphrase, or a recent proof within the session.
+//! Download of the kubeconfig and replacement of the administrator's token. Each requires the
+//! passphrase, or a recent proof within the session.
+
+pub(crate) mod account;
+pub(crate) mod guard;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,9 +14,10 @@ use axum::{Extension, Router};
 use serde::Deserialize;
 use stdx::Secret;
 
-use super::{PageResponse, Site, SiteState, asked, csrf, refused, token};
+use super::{PageResponse, Site, SiteState, asked, refused, token};
 use crate::page;
 use crate::response::{content, html, text};
+use crate::rights::Visitor;
 use box_owner::AccessError;
 
 /// Returns the routes of this module.
@@ -21,7 +25,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/kubeconfig", get(kubeconfig).post(proved_kubeconfig))
         .route("/kubeconfig/rotate", post(rotate))
-        .route("/box/passphrase", post(change_passphrase))
+        .merge(account::routes())
 }
 
 /// IP address of the client, from the listener.
@@ -52,7 +56,7 @@ pub(crate) async fn prove(
     Err(refusal_page(site, headers, &refusal).await)
 }
 
-async fn refusal_page(
+pub(crate) async fn refusal_page(
     site: &Arc<Site>,
     headers: &HeaderMap,
     refusal: &AccessError,
@@ -61,12 +65,7 @@ async fn refusal_page(
     refused(refusal, headers, |why| page::sentence(&view, "Not done", why))
 }
 
-/// Returns true if `given` is the CSRF token of the client's session.
-pub(super) fn is_own(site: &Site, headers: &HeaderMap, given: &str) -> bool {
-    csrf(site, headers).is_some_and(|csrf| csrf == given)
-}
-
-pub(super) fn foreign() -> PageResponse {
+pub(crate) fn foreign() -> PageResponse {
     text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
 }
 
@@ -95,9 +94,9 @@ struct ProofForm {
 async fn check(
     site: &Arc<Site>,
     (headers, peer): (&HeaderMap, Peer),
-    form: &ProofForm,
+    (who, form): (&Visitor, &ProofForm),
 ) -> Result<(), PageResponse> {
-    if !is_own(site, headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return Err(foreign());
     }
     prove(site, (headers, peer), &form.owner).await
@@ -109,9 +108,10 @@ async fn proved_kubeconfig(
     uri: Uri,
     peer: Peer,
     headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<ProofForm>,
 ) -> PageResponse {
-    match check(&site, (&headers, peer), &form).await {
+    match check(&site, (&headers, peer), (&who, &form)).await {
         Ok(()) => download(&site, &uri, &headers),
         Err(answer) => answer,
     }
@@ -123,9 +123,10 @@ async fn rotate(
     uri: Uri,
     peer: Peer,
     headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<ProofForm>,
 ) -> PageResponse {
-    if let Err(answer) = check(&site, (&headers, peer), &form).await {
+    if let Err(answer) = check(&site, (&headers, peer), (&who, &form)).await {
         return answer;
     }
     let source = Arc::clone(&site.source);
@@ -148,42 +149,4 @@ fn download(site: &Site, uri: &Uri, headers: &HeaderMap) -> PageResponse {
     let name = HeaderValue::from_static("attachment; filename=\"admin.kubeconfig\"");
     answer.headers_mut().insert("content-disposition", name);
     answer
-}
-
-#[derive(Deserialize)]
-struct PassphraseForm {
-    csrf: String,
-    owner: Secret,
-    passphrase: Secret,
-    again: Secret,
-}
-
-/// Changes the passphrase and ends every other session.
-async fn change_passphrase(
-    State(site): SiteState,
-    peer: Peer,
-    headers: HeaderMap,
-    Form(form): Form<PassphraseForm>,
-) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
-        return foreign();
-    }
-    let session = token(&headers).unwrap_or_default().to_owned();
-    let PassphraseForm { owner: old, passphrase: new, again, .. } = form;
-    let from = address(peer);
-    let changed = if new == again {
-        let texts = move |owner: &box_owner::Owner| {
-            owner.change_passphrase(&session, (old.expose(), new.expose()), from)
-        };
-        site.hash(from, texts).await
-    } else {
-        Err(AccessError::Passphrase("The two passphrases are not the same."))
-    };
-    match changed {
-        Ok(()) => {
-            let done = "The passphrase is changed. Every other session has ended.";
-            html(StatusCode::OK, page::sentence(&*site.view().await, "Passphrase", done))
-        }
-        Err(refusal) => refusal_page(&site, &headers, &refusal).await,
-    }
 }

@@ -22,15 +22,21 @@ pub struct PageRequest {
     pub from: Option<IpAddr>,
     /// `User-Agent` of the client.
     pub agent: String,
+    /// Name of the session's user; empty without a session.
+    pub user: String,
     /// True if the client had a session, got a session, or sent the valid claim code.
     pub accepted: bool,
     /// HTTP status of the response.
     pub code: u16,
 }
 
+/// Name of the user for whom a response begins a session.
+#[derive(Clone)]
+pub(crate) struct LoginUser(pub String);
+
 impl PageRequest {
     /// Creates the record of a request. Returns `None` for a request that only reads a page.
-    pub(crate) fn of(request: &Request, has_session: bool) -> Option<Self> {
+    pub(crate) fn of(request: &Request, user: Option<&str>) -> Option<Self> {
         let (method, path) = (request.method(), request.uri().path());
         let shows = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
         if shows && path != "/kubeconfig" {
@@ -47,7 +53,8 @@ impl PageRequest {
             path: path.to_owned(),
             from: from.map(|from| from.0.ip().to_canonical()),
             agent: agent.unwrap_or_default().chars().take(AGENT_CHARS_MAX).collect(),
-            accepted: has_session,
+            user: user.unwrap_or_default().to_owned(),
+            accepted: user.is_some(),
             code: 0,
         })
     }
@@ -58,6 +65,10 @@ impl PageRequest {
         let got_session = answer.headers().contains_key(SET_COOKIE);
         let proved = status == StatusCode::OK;
         let accepted = self.accepted || got_session || proved;
-        Self { accepted, code: status.as_u16(), ..self }
+        let user = match answer.extensions().get::<LoginUser>() {
+            Some(LoginUser(name)) => name.clone(),
+            None => self.user.clone(),
+        };
+        Self { user, accepted, code: status.as_u16(), ..self }
     }
 }

@@ -3,6 +3,8 @@
 
 pub mod backup;
 pub mod pair;
+mod tokens;
+mod users;
 
 use std::sync::Arc;
 
@@ -16,11 +18,12 @@ use status::image::{ImageOperation, ImageRequest};
 use status::reset::{BoxAction, ErasureSummary};
 use stdx::Secret;
 
-use super::access::{foreign, is_own};
+use super::access::foreign;
 use super::{PageResponse, Peer, Site, SiteState, prove};
 use crate::design::THEMES;
 use crate::page;
 use crate::response::{html, see, text, with_theme};
+use crate::rights::Visitor;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -33,6 +36,8 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/backup", post(backup::download))
         .route("/backup/kept", post(backup::restore_stored))
         .merge(pair::routes())
+        .merge(tokens::routes())
+        .merge(users::routes())
 }
 
 #[derive(Deserialize)]
@@ -49,9 +54,10 @@ async fn leave(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<LeaveForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let view = site.view().await;
@@ -89,10 +95,10 @@ struct CsrfForm {
 
 async fn serve_again(
     State(site): SiteState,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<CsrfForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     match site.source.serve_again().await {
@@ -106,10 +112,10 @@ async fn serve_again(
 
 async fn identify(
     State(site): SiteState,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<CsrfForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     site.source.identify();
@@ -123,12 +129,8 @@ struct ThemeForm {
 }
 
 /// Keeps the chosen colors in a cookie, and leads back to the page of the form.
-async fn theme(
-    State(site): SiteState,
-    headers: HeaderMap,
-    Form(form): Form<ThemeForm>,
-) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+async fn theme(headers: HeaderMap, who: Visitor, Form(form): Form<ThemeForm>) -> PageResponse {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let chosen = THEMES.iter().find(|(value, _)| *value == form.theme);
@@ -157,10 +159,10 @@ struct ImageForm {
 async fn image(
     State(site): SiteState,
     Path(operation): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<ImageForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let act = match operation.as_str() {

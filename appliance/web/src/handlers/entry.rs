@@ -6,15 +6,17 @@ use axum::Router;
 use axum::extract::{Form, Path, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::{get, post};
-use box_owner::AccessError;
+use box_owner::{AccessError, users};
 use serde::Deserialize;
 
-use super::access::{foreign, is_own};
+use super::access::foreign;
+use super::audit::LoginUser;
 use super::box_actions::backup;
 use super::token;
 use super::{PageResponse, Peer, Site, SiteState, address, asked, refused, setup};
 use crate::page;
 use crate::response::{html, see, with_cookie};
+use crate::rights::Visitor;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -80,7 +82,7 @@ async fn claim(
             tracing::info!("the box has an owner now");
             *site.shown.lock().await = None;
             let next = site.source.setup().map_or("/", |_| setup::FIRST);
-            with_cookie(see(next), &entered.token)
+            begin(see(next), &entered.token, users::OWNER_NAME.to_owned())
         }
         Err(refusal) => {
             let host = asked(&uri, &headers).unwrap_or_default();
@@ -91,11 +93,14 @@ async fn claim(
 }
 
 async fn login_page(State(site): SiteState) -> PageResponse {
-    html(StatusCode::OK, page::login(&*site.view().await, ""))
+    html(StatusCode::OK, page::login(&*site.view().await, "", ""))
 }
 
 #[derive(Deserialize)]
 struct LoginForm {
+    /// Name of the user; empty for the owner.
+    #[serde(default)]
+    name: String,
     passphrase: String,
 }
 
@@ -106,13 +111,22 @@ async fn login(
     Form(form): Form<LoginForm>,
 ) -> PageResponse {
     let from = address(peer);
-    match site.hash(from, move |owner| owner.enter(&form.passphrase, from)).await {
-        Ok(entered) => with_cookie(see("/"), &entered.token),
+    let LoginForm { name, passphrase } = form;
+    let typed = name.clone();
+    match site.hash(from, move |owner| owner.enter(&typed, &passphrase, from)).await {
+        Ok(entered) => begin(see("/"), &entered.token, users::typed_name(&name)),
         Err(refusal) => {
             let view = site.view().await;
-            refused(&refusal, &headers, |why| page::login(&view, why))
+            refused(&refusal, &headers, |why| page::login(&view, &name, why))
         }
     }
+}
+
+/// Adds the cookie of a new session of the user `name` to `answer`.
+fn begin(answer: PageResponse, token: &str, name: String) -> PageResponse {
+    let mut answer = with_cookie(answer, token);
+    answer.extensions_mut().insert(LoginUser(name));
+    answer
 }
 
 #[derive(Deserialize)]
@@ -123,9 +137,10 @@ struct LogoutForm {
 async fn logout(
     State(site): SiteState,
     headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<LogoutForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     token(&headers).into_iter().for_each(|token| site.owner.leave(token));

@@ -52,14 +52,14 @@ impl Stream {
         }
         loop {
             self.ticks.tick().await;
-            let Some(csrf) = self.site.owner.csrf_of(&self.token) else {
+            let Some(who) = self.site.visitor(&self.token, false).await else {
                 self.over = true;
                 return Some(Event::default().event("out").data("logged out"));
             };
             let view = self.site.view().await;
             let more = self.site.more(&self.page, &view).await;
             let mut changed = BTreeMap::new();
-            for part in self.page.parts(&view, &more, &csrf) {
+            for part in self.page.parts(&view, &more, &who) {
                 if self.sent.get(part.id) != Some(&part.html) {
                     changed.insert(part.id, part.html.clone());
                     self.sent.insert(part.id, part.html);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::get;
 use machine_actions::{
     ACTIONS, Action, ActionError, ActionRequest, Confirmation, FieldError, InstallForm,
@@ -19,11 +19,12 @@ use status::view::{Machine, StatusView};
 use stdx::MacAddr;
 use tokio::time::sleep;
 
-use super::access::{foreign, is_own};
-use super::{PageResponse, Site, SiteState, csrf};
+use super::access::foreign;
+use super::{PageResponse, Site, SiteState};
 use crate::page::machine_forms::{self, InstallPage};
 use crate::page::{self, link};
 use crate::response::{html, see};
+use crate::rights::Visitor;
 
 /// Maximum size of a form in bytes: keys and user data at their limits, in URL encoding.
 const FORM_BYTES_MAX: usize = 160 << 10;
@@ -42,15 +43,13 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         let path = format!("/machines/{{name}}/{}", row.word);
         let methods = match row.confirmation {
             Confirmation::Form => {
-                let show = move |state, name, headers| show_form(action, state, name, headers);
-                let send =
-                    move |state, name, headers, form| send_form(action, state, name, headers, form);
+                let show = move |state, name, who| show_form(action, state, name, who);
+                let send = move |state, name, who, form| send_form(action, state, name, who, form);
                 get(show).post(send)
             }
             _ => {
-                let show = move |state, name, headers| show(action, state, name, headers);
-                let send =
-                    move |state, name, headers, form| send(action, state, name, headers, form);
+                let show = move |state, name, who| show(action, state, name, who);
+                let send = move |state, name, who, form| send(action, state, name, who, form);
                 get(show).post(send)
             }
         };
@@ -107,14 +106,13 @@ async fn show(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
 ) -> PageResponse {
     let view = site.view().await;
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
         return unknown(&view, &name);
     };
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    let page = machine_forms::confirm(&view, &csrf, (action, machine), (&id(), ""));
+    let page = machine_forms::confirm(&view, &who, (action, machine), (&id(), ""));
     html(StatusCode::OK, page)
 }
 
@@ -136,13 +134,12 @@ async fn send(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<ConfirmForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
-    let csrf = form.csrf;
     let view = site.view().await;
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
         return unknown(&view, &name);
@@ -150,7 +147,7 @@ async fn send(
     let wants_name = confirmation(action, machine) == Confirmation::Name;
     if wants_name && form.name.trim() != name {
         let why = format!("This machine is called {name}, not {:?}. Nothing was done.", form.name);
-        let page = machine_forms::confirm(&view, &csrf, (action, machine), (&form.id, &why));
+        let page = machine_forms::confirm(&view, &who, (action, machine), (&form.id, &why));
         return html(StatusCode::UNPROCESSABLE_ENTITY, page);
     }
     let (workflow, id) = (form.workflow, id_of(&form.id));
@@ -175,12 +172,11 @@ async fn show_form(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
 ) -> PageResponse {
     let view = site.view().await;
     let Some(machine) = machine_forms::machine(&view, &name) else { return unknown(&view, &name) };
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    form_page(&site, (&view, &csrf), (action, &machine), FilledForm::default()).await
+    form_page(&site, (&view, &who), (action, &machine), FilledForm::default()).await
 }
 
 /// Form as a person filled it, with the result of its check.
@@ -195,7 +191,7 @@ struct FilledForm {
 
 async fn form_page(
     site: &Site,
-    (view, csrf): (&StatusView, &str),
+    (view, who): (&StatusView, &Visitor),
     (action, machine): (Action, &Machine),
     filled: FilledForm,
 ) -> PageResponse {
@@ -222,7 +218,7 @@ async fn form_page(
     });
     let page = machine_forms::install(
         view,
-        csrf,
+        who,
         &InstallPage {
             action,
             machine,
@@ -266,13 +262,12 @@ async fn send_form(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
     Form(sent): Form<SentForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &sent.csrf) {
+    if !who.sent(&sent.csrf) {
         return foreign();
     }
-    let csrf = sent.csrf;
     let view = site.view().await;
     let Some(machine) = machine_forms::machine(&view, &name) else { return unknown(&view, &name) };
     let previews = !sent.preview.is_empty();
@@ -291,7 +286,7 @@ async fn send_form(
     let mut filled = FilledForm { values: Some(values.clone()), ..FilledForm::default() };
     if wants_typed && typed != name {
         filled.error = format!("This machine is called {name}, not {typed:?}. Nothing was done.");
-        return form_page(&site, (&view, &csrf), (action, &machine), filled).await;
+        return form_page(&site, (&view, &who), (action, &machine), filled).await;
     }
     let actions = site.source.machine_actions();
     let requested = match (action, previews) {
@@ -310,7 +305,7 @@ async fn send_form(
         Err(ActionError::Fields(mistakes)) => filled.mistakes = mistakes,
         Err(error) => filled.error = stdx::sentences(&error),
     }
-    form_page(&site, (&view, &csrf), (action, &machine), filled).await
+    form_page(&site, (&view, &who), (action, &machine), filled).await
 }
 
 /// Waits a moment until the view has a new machine, whose page is shown next.

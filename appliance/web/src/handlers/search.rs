@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::get;
 use serde::Deserialize;
 
-use super::{PageResponse, Site, SiteState, csrf};
+use super::{PageResponse, Site, SiteState};
 use crate::page::search::{SearchResults, results};
 use crate::response::{html, see};
+use crate::rights::Visitor;
 
 /// Maximum length of a search text in characters; the rest is ignored.
 const TEXT_CHARS_MAX: usize = 100;
@@ -29,7 +30,7 @@ struct SearchQuery {
 /// Shows what matches; an object of this name, or a single result, is opened at once.
 async fn search(
     State(site): SiteState,
-    headers: HeaderMap,
+    who: Visitor,
     Query(query): Query<SearchQuery>,
 ) -> PageResponse {
     let text: String = query.q.trim().chars().take(TEXT_CHARS_MAX).collect();
@@ -39,6 +40,5 @@ async fn search(
     if let Some(path) = found.only(&text) {
         return see(path);
     }
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    html(StatusCode::OK, results(&view, &csrf, &text, &found))
+    html(StatusCode::OK, results(&view, &who, &text, &found))
 }

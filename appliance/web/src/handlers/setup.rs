@@ -10,13 +10,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Form, State};
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
 use status::view::Role;
 
-use crate::handlers::{Site, csrf};
+use crate::handlers::Site;
+use crate::handlers::access::foreign;
 use crate::page;
 use crate::response::{html, see, text};
+use crate::rights::Visitor;
 
 /// Maximum number of NICs on the page; further NICs keep their settings.
 pub const NICS_MAX: usize = 16;
@@ -125,38 +127,29 @@ async fn ask<T: Send + 'static>(
 }
 
 /// Returns true if the form contains the CSRF token of its session.
-fn own_form(site: &Site, headers: &HeaderMap, fields: &HashMap<String, String>) -> bool {
-    csrf(site, headers).is_some_and(|csrf| fields.get("csrf") == Some(&csrf))
+fn own_form(who: &Visitor, fields: &HashMap<String, String>) -> bool {
+    fields.get("csrf").is_some_and(|given| who.sent(given))
 }
 
-fn foreign() -> PageResponse {
-    text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
-}
-
-async fn show_nics(State(site): SiteState, headers: HeaderMap) -> PageResponse {
+async fn show_nics(State(site): SiteState, who: Visitor) -> PageResponse {
     match ask(&site, |setup| setup.nics()).await {
-        Ok(nics) => nics_page(&site, &headers, StatusCode::OK, &nics, "").await,
+        Ok(nics) => nics_page(&site, &who, StatusCode::OK, &nics, "").await,
         Err(answer) => answer,
     }
 }
 
 async fn nics_page(
     site: &Arc<Site>,
-    headers: &HeaderMap,
+    who: &Visitor,
     status: StatusCode,
     nics: &[NicSetup],
     error: &str,
 ) -> PageResponse {
-    let csrf = csrf(site, headers).unwrap_or_default();
-    html(status, pages::nics(&*site.view().await, nics, &csrf, error))
+    html(status, pages::nics(&*site.view().await, nics, &who.csrf, error))
 }
 
-async fn take_nics(
-    State(site): SiteState,
-    headers: HeaderMap,
-    Form(fields): Fields,
-) -> PageResponse {
-    if !own_form(&site, &headers, &fields) {
+async fn take_nics(State(site): SiteState, who: Visitor, Form(fields): Fields) -> PageResponse {
+    if !own_form(&who, &fields) {
         return foreign();
     }
     let done = ask(&site, move |setup| {
@@ -169,36 +162,31 @@ async fn take_nics(
     match done.await {
         Ok(Ok(())) => see("/setup/time"),
         Ok(Err((nics, why))) => {
-            nics_page(&site, &headers, StatusCode::UNPROCESSABLE_ENTITY, &nics, &why).await
+            nics_page(&site, &who, StatusCode::UNPROCESSABLE_ENTITY, &nics, &why).await
         }
         Err(answer) => answer,
     }
 }
 
-async fn show_times(State(site): SiteState, headers: HeaderMap) -> PageResponse {
+async fn show_times(State(site): SiteState, who: Visitor) -> PageResponse {
     match ask(&site, |setup| (setup.times(), setup.zones())).await {
-        Ok(known) => times_page(&site, &headers, StatusCode::OK, known, "").await,
+        Ok(known) => times_page(&site, &who, StatusCode::OK, known, "").await,
         Err(answer) => answer,
     }
 }
 
 async fn times_page(
     site: &Arc<Site>,
-    headers: &HeaderMap,
+    who: &Visitor,
     status: StatusCode,
     (times, zones): (UpdateTimes, Vec<&'static str>),
     error: &str,
 ) -> PageResponse {
-    let csrf = csrf(site, headers).unwrap_or_default();
-    html(status, pages::times(&*site.view().await, (&times, &zones), &csrf, error))
+    html(status, pages::times(&*site.view().await, (&times, &zones), &who.csrf, error))
 }
 
-async fn take_times(
-    State(site): SiteState,
-    headers: HeaderMap,
-    Form(fields): Fields,
-) -> PageResponse {
-    if !own_form(&site, &headers, &fields) {
+async fn take_times(State(site): SiteState, who: Visitor, Form(fields): Fields) -> PageResponse {
+    if !own_form(&who, &fields) {
         return foreign();
     }
     let done = ask(&site, move |setup| match forms::times(&fields) {
@@ -209,24 +197,23 @@ async fn take_times(
         Ok((Ok(()), ..)) => see("/setup/done"),
         Ok((Err(why), times, zones)) => {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            times_page(&site, &headers, status, (times, zones), &why).await
+            times_page(&site, &who, status, (times, zones), &why).await
         }
         Err(answer) => answer,
     }
 }
 
-async fn show_done(State(site): SiteState, headers: HeaderMap) -> PageResponse {
+async fn show_done(State(site): SiteState, who: Visitor) -> PageResponse {
     let known = ask(&site, |setup| (setup.nics(), setup.needs_restart())).await;
     let (nics, restart) = match known {
         Ok(known) => known,
         Err(answer) => return answer,
     };
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    html(StatusCode::OK, pages::done(&*site.view().await, &nics, restart, &csrf))
+    html(StatusCode::OK, pages::done(&*site.view().await, &nics, restart, &who.csrf))
 }
 
-async fn restart(State(site): SiteState, headers: HeaderMap, Form(fields): Fields) -> PageResponse {
-    if !own_form(&site, &headers, &fields) {
+async fn restart(State(site): SiteState, who: Visitor, Form(fields): Fields) -> PageResponse {
+    if !own_form(&who, &fields) {
         return foreign();
     }
     let (title, why) = match ask(&site, |setup| setup.restart()).await {

@@ -4,9 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 
 use axum::body::{Body, Bytes};
+use box_owner::users::User;
 use machine_actions::MachineActions;
+use status::access::{AccessToken, TokenRequest};
 use status::backup::BackupSummary;
 use status::image::ImageRequest;
+use status::log::AuditLine;
 use status::log::LogLine;
 use status::reset::BoxAction;
 use status::view::StatusView;
@@ -18,6 +21,7 @@ use crate::handlers::audit::PageRequest;
 use crate::handlers::box_actions::pair::PairRequest;
 use crate::handlers::machines::console::ConsoleStream;
 use crate::handlers::setup::Setup;
+use crate::rights::Rights;
 
 /// Future of a result; the error is a sentence for people.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
@@ -36,6 +40,8 @@ pub struct Download {
 pub trait Source: Send + Sync + 'static {
     /// Returns the current status view of the box.
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
+    /// Returns the rights of a user by the roles of the API as they are stored now.
+    fn rights<'a>(&'a self, user: &'a User) -> Pin<Box<dyn Future<Output = Rights> + Send + 'a>>;
     /// Renders the panel's screen as PNG; `None` if the box has no panel.
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>>;
     /// Returns the administrator's kubeconfig, with `host` (without a port) as the box's address;
@@ -46,6 +52,20 @@ pub trait Source: Send + Sync + 'static {
     /// # Errors
     /// The new token cannot be saved; the old token stays. The error is a sentence for people.
     fn rotate(&self) -> Result<(), String>;
+    /// Returns the access tokens of the API.
+    fn tokens(&self) -> Vec<AccessToken>;
+    /// Creates an access token, and returns a kubeconfig with it and with `host` (without a port)
+    /// as the box's address. Blocks: it writes to disk.
+    ///
+    /// # Errors
+    /// The request is not valid, or the token cannot be saved. The error is a sentence for people.
+    fn create_token(&self, request: &TokenRequest, host: &str) -> Result<Secret, String>;
+    /// Revokes an access token by its id. Blocks: it writes to disk.
+    ///
+    /// # Errors
+    /// There is no such token, or it is the last administrator's. The error is a sentence for
+    /// people.
+    fn revoke_token(&self, id: &str) -> Result<(), String>;
     /// Returns the certificate of the box's CA, as PEM.
     fn ca_pem(&self) -> String;
     /// Returns the settings of the first setup; `None` if the box is a process on another system.
@@ -106,6 +126,12 @@ pub trait Source: Send + Sync + 'static {
     fn identify(&self) {}
     /// Writes the record of a request into the audit log. Never waits.
     fn record(&self, request: PageRequest);
+    /// Returns the latest records of the audit log that contain `filter`, newest first, at most
+    /// `most`. Blocks: it reads from disk.
+    ///
+    /// # Errors
+    /// The log cannot be read. The error is a sentence for people.
+    fn audit(&self, filter: &str, most: usize) -> Result<Vec<AuditLine>, String>;
     /// Restarts, switches off or resets the box. Blocks: it writes to disk.
     ///
     /// # Errors

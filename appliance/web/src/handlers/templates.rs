@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde::Deserialize;
 use status::view::StatusView;
 use template_editor::{EditError, StoredTemplate, TEXT_BYTES_MAX, TemplateEditor, check};
 
-use super::access::{foreign, is_own};
-use super::{PageResponse, Site, SiteState, csrf};
+use super::access::foreign;
+use super::{PageResponse, Site, SiteState};
 use crate::page;
 use crate::page::template_link;
 use crate::page::templates::{ListPage, TextPage, list, text};
 use crate::response::{html, see};
+use crate::rights::Visitor;
 
 /// Maximum size of a form in bytes: a template at its limit, in URL encoding.
 const FORM_BYTES_MAX: usize = 3 * TEXT_BYTES_MAX + (8 << 10);
@@ -52,9 +53,8 @@ fn refused(view: &StatusView, error: &EditError) -> PageResponse {
     html(status(error), page::sentence(view, "Templates", &why))
 }
 
-async fn show_list(State(site): SiteState, headers: HeaderMap) -> PageResponse {
-    let csrf = csrf(&site, &headers).unwrap_or_default();
-    list_page(&site, &csrf, &NewTemplate::default(), None).await
+async fn show_list(State(site): SiteState, who: Visitor) -> PageResponse {
+    list_page(&site, &who, &NewTemplate::default(), None).await
 }
 
 /// Fields of the form for a new Template.
@@ -70,7 +70,7 @@ struct NewTemplate {
 
 async fn list_page(
     site: &Site,
-    csrf: &str,
+    who: &Visitor,
     form: &NewTemplate,
     error: Option<EditError>,
 ) -> PageResponse {
@@ -84,21 +84,21 @@ async fn list_page(
     let (name, text, error_text) = (&form.name, &form.text, &why);
     let shown =
         ListPage { templates: &templates, library: &library, name, text, error: error_text };
-    html(error.as_ref().map_or(StatusCode::OK, status), list(&view, csrf, &shown))
+    html(error.as_ref().map_or(StatusCode::OK, status), list(&view, who, &shown))
 }
 
 async fn create(
     State(site): SiteState,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<NewTemplate>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let name = form.name.trim();
     match site.templates().create(name, &form.text.replace("\r\n", "\n")).await {
         Ok(()) => see(&template_link(name)),
-        Err(error) => list_page(&site, &form.csrf, &form, Some(error)).await,
+        Err(error) => list_page(&site, &who, &form, Some(error)).await,
     }
 }
 
@@ -109,12 +109,8 @@ struct AddForm {
 }
 
 /// Creates the Template of a library entry.
-async fn add(
-    State(site): SiteState,
-    headers: HeaderMap,
-    Form(form): Form<AddForm>,
-) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+async fn add(State(site): SiteState, who: Visitor, Form(form): Form<AddForm>) -> PageResponse {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     match site.templates().add(&form.name).await {
@@ -134,14 +130,13 @@ async fn show(
     State(site): SiteState,
     Path(name): Path<String>,
     Query(query): Query<MachineQuery>,
-    headers: HeaderMap,
+    who: Visitor,
 ) -> PageResponse {
-    let csrf = csrf(&site, &headers).unwrap_or_default();
     let (view, editor) = (site.view().await, site.templates());
     match editor.find(&name).await {
         Ok(Some(template)) => {
             let (template, machine) = (&template, query.machine.as_str());
-            let shown = TextState { csrf: &csrf, template, machine, error: None, saved: false };
+            let shown = TextState { who: &who, template, machine, error: None, saved: false };
             text_page(&site, &view, shown).await
         }
         Ok(None) => {
@@ -154,7 +149,7 @@ async fn show(
 
 /// Text of a template with everything that its page shows.
 struct TextState<'a> {
-    csrf: &'a str,
+    who: &'a Visitor,
     template: &'a StoredTemplate,
     machine: &'a str,
     error: Option<EditError>,
@@ -163,7 +158,7 @@ struct TextState<'a> {
 }
 
 async fn text_page(site: &Site, view: &StatusView, shown: TextState<'_>) -> PageResponse {
-    let TextState { csrf, template, machine, mut error, saved } = shown;
+    let TextState { who, template, machine, mut error, saved } = shown;
     let mut rendering = String::new();
     if !machine.is_empty() && error.is_none() {
         match site.templates().render(&template.text, machine).await {
@@ -181,7 +176,7 @@ async fn text_page(site: &Site, view: &StatusView, shown: TextState<'_>) -> Page
         error: &why,
         saved,
     };
-    html(error.as_ref().map_or(StatusCode::OK, status), text(view, csrf, &page))
+    html(error.as_ref().map_or(StatusCode::OK, status), text(view, who, &page))
 }
 
 #[derive(Deserialize)]
@@ -201,18 +196,18 @@ struct TextForm {
 async fn save(
     State(site): SiteState,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<TextForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let view = site.view().await;
     // Browsers send line ends as CR LF.
     let text = form.text.replace("\r\n", "\n");
     let typed = StoredTemplate { name, text, revision: form.revision };
-    let (csrf, machine) = (form.csrf.as_str(), form.machine.as_str());
-    let shown = TextState { csrf, template: &typed, machine, error: None, saved: false };
+    let machine = form.machine.as_str();
+    let shown = TextState { who: &who, template: &typed, machine, error: None, saved: false };
     if !form.preview.is_empty() {
         return text_page(&site, &view, shown).await;
     }
@@ -235,10 +230,10 @@ struct DeleteForm {
 async fn delete(
     State(site): SiteState,
     Path(name): Path<String>,
-    headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<DeleteForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let view = site.view().await;

@@ -1,7 +1,9 @@
 mod access;
 mod backups;
+mod example_box;
 mod machines;
 mod templates;
+mod users;
 
 use std::collections::HashMap;
 use std::io;
@@ -16,8 +18,10 @@ use axum::http::{Request, Response, StatusCode};
 use futures_util::stream::{self, StreamExt as _};
 use http_body_util::BodyExt as _;
 use machine_actions::MachineActions;
+use status::access::{AccessToken, TokenRequest};
 use status::backup::BackupSummary;
 use status::image::ImageRequest;
+use status::log::AuditLine;
 use status::log::LogLine;
 use status::reset::BoxAction;
 use status::view::work::WorkDetails;
@@ -26,151 +30,16 @@ use stdx::{Secret, SystemClock};
 use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
+use self::example_box::{Example, Memory};
 use super::requested::host_of;
-use super::{
-    ConsoleStream, Download, PageRequest, PairRequest, Site, Source, SourceFuture, plain, router,
-};
+use super::{ConsoleStream, Download, PairRequest, Site, Source, SourceFuture, plain, router};
+use crate::handlers::audit::PageRequest;
+use crate::rights::Rights;
+use crate::rights::tests::rights;
+use box_owner::users::User;
 use box_owner::{Owner, PrivateFiles};
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-
-#[derive(Default)]
-struct Memory(Mutex<HashMap<String, Vec<u8>>>);
-
-impl PrivateFiles for Memory {
-    fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.0.lock().unwrap().get(name).cloned())
-    }
-    fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap().insert(name.to_owned(), content.to_vec());
-        Ok(())
-    }
-}
-
-/// Source that records the box actions and page requests it receives, with objects in memory.
-struct Example {
-    left: Arc<Mutex<Vec<BoxAction>>>,
-    requests: Arc<Mutex<Vec<PageRequest>>>,
-    objects: Arc<objects::fake::Memory>,
-    actions: MachineActions,
-}
-
-impl Default for Example {
-    fn default() -> Self {
-        let objects = Arc::<objects::fake::Memory>::default();
-        let actions = MachineActions { objects: objects.clone() };
-        Self { left: Arc::default(), requests: Arc::default(), objects, actions }
-    }
-}
-
-/// Machine that asked for an address and has no Hardware.
-fn new_machine(mac: &str) -> Machine {
-    let mac: stdx::MacAddr = mac.parse().unwrap();
-    let (name, state) = (format!("{mac}").into(), MachineState::New);
-    Machine { name, state, mac: Some(mac), ..Machine::default() }
-}
-
-impl Source for Example {
-    fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
-        Box::pin(async {
-            let mut view = example::working();
-            view.machines.extend(["54:b2:03:a1:4c:01", "54:b2:03:a1:4c:02"].map(new_machine));
-            view
-        })
-    }
-    fn panel(&self, _: &StatusView) -> Option<Vec<u8>> {
-        None
-    }
-    fn kubeconfig(&self, host: &str) -> Option<String> {
-        Some(format!("server: https://{host}:6443"))
-    }
-    fn rotate(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn ca_pem(&self) -> String {
-        "PEM".to_owned()
-    }
-    fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
-        let text = format!("sealed with {} letters", passphrase.expose().len());
-        let (name, size) = ("box.boxbak".to_owned(), text.len() as u64);
-        Box::pin(async move { Ok(Download { name, size, body: text.into() }) })
-    }
-    fn restore(
-        &self,
-        mut pieces: Receiver<Bytes>,
-        passphrase: Secret,
-    ) -> SourceFuture<'_, BackupSummary> {
-        Box::pin(async move {
-            let mut file = Vec::new();
-            while let Some(piece) = pieces.recv().await {
-                file.extend(piece);
-            }
-            match (passphrase.expose(), file.as_slice()) {
-                ("its own", b"a backup") => {
-                    Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
-                }
-                _ => Err("Wrong passphrase for this backup.".to_owned()),
-            }
-        })
-    }
-    fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
-        Box::pin(async move {
-            match request.image.as_str() {
-                "none" => Err("This box does not have this image.".to_owned()),
-                _ => Ok("done".to_owned()),
-            }
-        })
-    }
-    fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {
-        Box::pin(async move {
-            match name.as_str() {
-                "2026-11-25T02-30-00Z.boxbak" => {
-                    Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
-                }
-                _ => Err("There is none of that name.".to_owned()),
-            }
-        })
-    }
-    fn pair(&self, request: PairRequest) -> SourceFuture<'_, ()> {
-        Box::pin(async move {
-            match (request.name.as_str(), request.host.as_str()) {
-                ("fleet", "10.0.0.9") => Ok(()),
-                _ => Err("Nothing is known of this cluster.".to_owned()),
-            }
-        })
-    }
-    fn console<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ConsoleStream> {
-        Box::pin(async move {
-            // A machine that prints once, and is then silent.
-            let output = stream::iter([Bytes::from_static(b"Booting\r\n")]);
-            let console: ConsoleStream = Box::pin(output.chain(stream::pending()));
-            (machine == "nuc-07").then_some(console).ok_or("No console.".to_owned())
-        })
-    }
-    fn machine_actions(&self) -> &MachineActions {
-        &self.actions
-    }
-    fn workflow<'a>(&'a self, name: &'a str) -> SourceFuture<'a, Option<WorkDetails>> {
-        Box::pin(async move {
-            let object = self.objects.peek(WORKFLOW, name);
-            Ok(object.map(|it| WorkDetails::of(&serde_json::from_value(it).unwrap())))
-        })
-    }
-    fn machine_log(&self, machine: &str) -> Vec<LogLine> {
-        let text = format!("the agent of {machine} starts");
-        vec![LogLine { program: "tinbox-agent".to_owned(), text, ..LogLine::default() }]
-    }
-    fn record(&self, request: PageRequest) {
-        self.requests.lock().unwrap().push(request);
-    }
-    fn leave(&self, leaving: BoxAction) -> Result<(), String> {
-        if leaving == BoxAction::PowerOff {
-            return Err("the disk is full".to_owned());
-        }
-        self.left.lock().unwrap().push(leaving);
-        Ok(())
-    }
-}
 
 fn site() -> (Arc<Owner>, Router) {
     let (owner, router, _) = site_that_leaves();
@@ -318,7 +187,7 @@ async fn the_stream_begins_with_every_part() {
 async fn only_the_owner_who_types_its_name_leaves_the_box() {
     let (owner, router, left) = site_that_leaves();
     let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
-    let csrf = owner.session(&token).unwrap();
+    let csrf = owner.session(&token).unwrap().csrf;
     let cookie = format!("{}={token}", crate::response::COOKIE);
     let post = async |headers: &[(&str, &str)], form: &str| {
         let answer = ask(&router, "POST /box/leave", headers, form).await;

@@ -9,6 +9,7 @@ use status::view::{Machine, MachineState, StatusView};
 
 use super::parts::escaped;
 use super::{link, rendered, with_rail};
+use crate::rights::{Permission, Visitor};
 
 #[derive(Template)]
 #[template(path = "actions.html")]
@@ -79,9 +80,10 @@ impl Install<'_> {
 #[template(path = "add-machine.html")]
 struct AddByMac;
 
-/// Renders the form that leads to a machine by its MAC address.
-pub fn add_by_mac() -> String {
-    rendered(&AddByMac)
+/// Renders the form that leads to a machine by its MAC address; empty for a visitor who may not add
+/// machines.
+pub fn add_by_mac(who: &Visitor) -> String {
+    if who.may(Permission::Act(Action::Add)) { rendered(&AddByMac) } else { String::new() }
 }
 
 /// Renders the message about a requested action.
@@ -89,21 +91,22 @@ pub fn done(action: Action) -> String {
     format!("<p class=\"card done\" role=\"status\">{}</p>\n", action.description().done)
 }
 
-/// Renders the buttons of a machine for all its actions.
-pub fn buttons(machine: &Machine, csrf: &str) -> String {
-    some_buttons(machine, csrf, |_| true)
+/// Renders the buttons of a machine for all its actions that the visitor may request.
+pub fn buttons(machine: &Machine, who: &Visitor) -> String {
+    some_buttons(machine, who, |_| true)
 }
 
 /// Renders the buttons of the actions that end a problem of a machine.
-pub fn remedies(machine: &Machine, csrf: &str) -> String {
+pub fn remedies(machine: &Machine, who: &Visitor) -> String {
     use Action::{Cancel, Dismiss, Retry, StartOver};
-    some_buttons(machine, csrf, |it| matches!(it, Retry | StartOver | Cancel | Dismiss))
+    some_buttons(machine, who, |it| matches!(it, Retry | StartOver | Cancel | Dismiss))
 }
 
-fn some_buttons(machine: &Machine, csrf: &str, shown: impl Fn(Action) -> bool) -> String {
-    let shown = offered(machine).into_iter().filter(|action| shown(*action));
+fn some_buttons(machine: &Machine, who: &Visitor, shown: impl Fn(Action) -> bool) -> String {
+    let may = |action: &Action| who.may(Permission::Act(*action));
+    let shown = offered(machine).into_iter().filter(|action| shown(*action)).filter(may);
     let items = shown.enumerate().map(|(at, action)| button(machine, action, at == 0)).collect();
-    rendered(&Buttons { csrf, workflow: &machine.workflow, items })
+    rendered(&Buttons { csrf: &who.csrf, workflow: &machine.workflow, items })
 }
 
 fn button(machine: &Machine, action: Action, first: bool) -> Button {
@@ -130,13 +133,13 @@ fn button(machine: &Machine, action: Action, first: bool) -> Button {
 /// the request; `error` is the reason why the last request was refused, or empty.
 pub fn confirm(
     view: &StatusView,
-    csrf: &str,
+    who: &Visitor,
     (action, machine): (Action, &Machine),
     (id, error): (&str, &str),
 ) -> String {
     let row = action.description();
     let body = rendered(&Confirm {
-        csrf,
+        csrf: &who.csrf,
         id,
         workflow: &machine.workflow,
         machine: &machine.name,
@@ -147,7 +150,7 @@ pub fn confirm(
         error,
         back: link(&machine.name),
     });
-    with_rail(view, csrf, (row.label, "/machines"), &body)
+    with_rail(view, who, (row.label, "/machines"), &body)
 }
 
 /// Content of the form of an installation.
@@ -169,11 +172,11 @@ pub struct InstallPage<'a> {
 }
 
 /// Renders the form of an installation.
-pub fn install(view: &StatusView, csrf: &str, page: &InstallPage<'_>) -> String {
+pub fn install(view: &StatusView, who: &Visitor, page: &InstallPage<'_>) -> String {
     let InstallPage { action, machine, choices, form, mistakes, error, preview } = *page;
     let row = action.description();
     let body = rendered(&Install {
-        csrf,
+        csrf: &who.csrf,
         machine: &machine.name,
         model: &choices.model,
         effect: row.effect,
@@ -190,7 +193,7 @@ pub fn install(view: &StatusView, csrf: &str, page: &InstallPage<'_>) -> String 
         preview,
         back: back(view, machine),
     });
-    with_rail(view, csrf, (row.label, "/machines"), &body)
+    with_rail(view, who, (row.label, "/machines"), &body)
 }
 
 /// Returns the page to which a form leads back: of the machine, or the list if the view does not

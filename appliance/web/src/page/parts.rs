@@ -21,6 +21,7 @@ use status::view::{Event, Machine, StatusView};
 use status::words::{Shape, Tone};
 
 use super::{Part, design, part, rendered};
+use crate::rights::{Permission, Visitor};
 
 pub use cluster_api::{cluster_api, connect};
 pub use images::images;
@@ -33,7 +34,8 @@ pub use workflow::workflow;
 pub use workflows::workflows;
 
 /// Characters that are percent-encoded in a path segment.
-const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(super) const SEGMENT: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Path prefix of the page of a machine.
 const MACHINES: &str = "/machines/";
 /// Path prefix of the page of a workflow.
@@ -113,15 +115,26 @@ struct OneClick<'a> {
     class: &'static str,
 }
 
-/// Renders the button that lets stopped networks serve again.
-pub fn serve_again(csrf: &str) -> String {
+/// Renders the button that lets stopped networks serve again; empty for a visitor who may not.
+pub fn serve_again(who: &Visitor) -> String {
+    if !who.may(Permission::ServeAgain) {
+        return String::new();
+    }
     let (path, label) = ("/network/serve-again", "Serve again");
-    rendered(&OneClick { csrf, path, label, class: "small" })
+    rendered(&OneClick { csrf: &who.csrf, path, label, class: "small" })
 }
 
-/// Renders the button that lets the box blink.
-pub fn identify(csrf: &str) -> String {
-    rendered(&OneClick { csrf, path: "/box/identify", label: "Identify", class: "plain" })
+/// Renders the button that lets the box blink; empty for a visitor who may not.
+pub fn identify(who: &Visitor) -> String {
+    if !who.may(Permission::Identify) {
+        return String::new();
+    }
+    rendered(&OneClick {
+        csrf: &who.csrf,
+        path: "/box/identify",
+        label: "Identify",
+        class: "plain",
+    })
 }
 
 /// Escapes text for HTML.

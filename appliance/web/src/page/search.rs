@@ -6,6 +6,7 @@ use template_editor::TemplateSummary;
 
 use super::parts::{template_link, workflow_link};
 use super::{link, rendered, with_rail};
+use crate::rights::Visitor;
 
 /// Maximum number of results of one kind.
 const RESULTS_MAX: usize = 50;
@@ -86,7 +87,7 @@ impl SearchResults {
 }
 
 /// Renders the page with the results for `text`.
-pub fn results(view: &StatusView, csrf: &str, text: &str, found: &SearchResults) -> String {
+pub fn results(view: &StatusView, who: &Visitor, text: &str, found: &SearchResults) -> String {
     let body = rendered(&Results { text, kinds: &found.kinds, none: found.kinds.is_empty() });
-    with_rail(view, csrf, ("Search", ""), &body)
+    with_rail(view, who, ("Search", ""), &body)
 }

@@ -5,6 +5,7 @@ use machine_actions::{InstallForm, SystemChoice};
 use status::view::{MachineState, StatusView};
 
 use super::{rendered, with_rail};
+use crate::rights::Visitor;
 
 /// Path of the form.
 pub const PATH: &str = "/install-several";
@@ -61,7 +62,7 @@ struct Results<'a> {
 }
 
 /// Renders the form for all new machines of the view.
-pub fn form(view: &StatusView, csrf: &str, page: &SeveralPage<'_>) -> String {
+pub fn form(view: &StatusView, who: &Visitor, page: &SeveralPage<'_>) -> String {
     let new = view.machines.iter().filter(|it| it.state == MachineState::New);
     let machines = new.map(|it| Row {
         mac: it.name.to_string(),
@@ -70,11 +71,11 @@ pub fn form(view: &StatusView, csrf: &str, page: &SeveralPage<'_>) -> String {
     });
     let SeveralPage { systems, form, prefix, error, .. } = *page;
     let machines = machines.collect();
-    let body = rendered(&Several { csrf, machines, systems, prefix, form, error });
-    with_rail(view, csrf, ("Install", "/"), &body)
+    let body = rendered(&Several { csrf: &who.csrf, machines, systems, prefix, form, error });
+    with_rail(view, who, ("Install", "/"), &body)
 }
 
 /// Renders the result of each machine.
-pub fn results(view: &StatusView, csrf: &str, results: &[SeveralResult]) -> String {
-    with_rail(view, csrf, ("Install", "/"), &rendered(&Results { results }))
+pub fn results(view: &StatusView, who: &Visitor, results: &[SeveralResult]) -> String {
+    with_rail(view, who, ("Install", "/"), &rendered(&Results { results }))
 }

@@ -6,6 +6,7 @@ use template_editor::{CheckedTemplate, LibraryEntry, StoredTemplate, TemplateSum
 
 use super::parts::template_link;
 use super::{rendered, with_rail};
+use crate::rights::{Permission, Visitor};
 
 /// Entry of the navigation, and its path.
 const HERE: &str = "/templates";
@@ -14,6 +15,8 @@ const HERE: &str = "/templates";
 #[template(path = "templates.html")]
 struct List<'a> {
     csrf: &'a str,
+    /// True for a visitor who may change Templates.
+    edits: bool,
     rows: Vec<Row<'a>>,
     page: &'a ListPage<'a>,
 }
@@ -38,17 +41,20 @@ pub struct ListPage<'a> {
 }
 
 /// Renders the page with all Templates.
-pub fn list<'a>(view: &StatusView, csrf: &str, page: &'a ListPage<'a>) -> String {
+pub fn list<'a>(view: &StatusView, who: &Visitor, page: &'a ListPage<'a>) -> String {
     let row = |template: &'a TemplateSummary| Row { link: template_link(&template.name), template };
     let rows = page.templates.iter().map(row).collect();
-    let body = rendered(&List { csrf, rows, page });
-    with_rail(view, csrf, ("Templates", HERE), &body)
+    let body =
+        rendered(&List { csrf: &who.csrf, edits: who.may(Permission::EditTemplates), rows, page });
+    with_rail(view, who, ("Templates", HERE), &body)
 }
 
 #[derive(Template)]
 #[template(path = "template.html")]
 struct Text<'a> {
     csrf: &'a str,
+    /// True for a visitor who may change Templates.
+    edits: bool,
     link: String,
     machines: Vec<&'a str>,
     lines: usize,
@@ -75,11 +81,12 @@ pub struct TextPage<'a> {
 const LINES: (usize, usize) = (12, 40);
 
 /// Renders the page of one Template.
-pub fn text(view: &StatusView, csrf: &str, page: &TextPage<'_>) -> String {
+pub fn text(view: &StatusView, who: &Visitor, page: &TextPage<'_>) -> String {
     let known = view.machines.iter().filter(|it| it.state != MachineState::New);
     let machines = known.map(|it| it.name.as_str()).collect();
     let link = template_link(&page.template.name);
+    let edits = who.may(Permission::EditTemplates);
     let lines = page.template.text.lines().count().clamp(LINES.0, LINES.1);
-    let body = rendered(&Text { csrf, link, machines, lines, page });
-    with_rail(view, csrf, (&page.template.name, HERE), &body)
+    let body = rendered(&Text { csrf: &who.csrf, edits, link, machines, lines, page });
+    with_rail(view, who, (&page.template.name, HERE), &body)
 }

@@ -1,21 +1,33 @@
 use std::io::Write as _;
 
 use api::tinkerbell::ActionState;
+use box_owner::users::Role as UserRole;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use machine_actions::{Action, DiskChoice, FieldError, InstallChoices, InstallForm, SystemChoice};
+use status::access::AccessToken;
+use status::log::AuditLine;
 use status::log::LogLine;
 use status::view::work::{WorkAction, WorkDetails};
 use status::view::{Role, StatusView, example};
 
 use super::machine_forms::{InstallPage, confirm, install, machine};
-use super::{More, Page, claim, connect, login};
+use super::tokens::NewToken;
+use super::users::NewUser;
+use super::{More, Page, claim, connect, login, tokens, users};
 use crate::design::{CONSOLE_SCRIPT, SCRIPT, STYLE};
 use crate::handlers::setup::pages::{done, nics, times};
 use crate::handlers::setup::{NicSetup, UpdateTimes};
+use crate::rights::tests::{CSRF, visitor};
+use crate::rights::{Rights, Visitor};
 
 /// Maximum bytes of a page with style sheet and script, after compression (design, section 6).
 const PAGE_BYTES_MAX: usize = 60_000;
+
+fn owner() -> Visitor {
+    let owner = visitor(UserRole::Admin);
+    Visitor { rights: Rights::of(|_| true), ..owner }
+}
 
 fn two_cards() -> [NicSetup; 2] {
     let people = NicSetup {
@@ -46,8 +58,8 @@ fn night() -> UpdateTimes {
 }
 
 fn clusters(view: &StatusView) -> String {
-    let start = connect(view, "https://10.20.30.40", "PEM\n", "c5rf");
-    Page::ClusterApi.html_with(view, &More::default(), "c5rf", &start)
+    let start = connect(view, "https://10.20.30.40", "PEM\n", &owner());
+    Page::ClusterApi.html_with(view, &More::default(), &owner(), &start)
 }
 
 /// Returns the page of a workflow with one action that succeeded and one that failed.
@@ -72,12 +84,12 @@ fn workflow(name: &str) -> String {
         text: "the sum is <b>".to_owned(),
     };
     let more = More { log: vec![line], work: Some(WorkDetails { work, actions }) };
-    Page::Workflow(name.to_owned()).html_with(&view, &more, "c5rf", "")
+    Page::Workflow(name.to_owned()).html_with(&view, &more, &owner(), "")
 }
 
 fn confirmation(error: &str) -> String {
     let view = example::working();
-    confirm(&view, "c5rf", (Action::PowerOff, &view.machines[0]), ("0a1b2c3d", error))
+    confirm(&view, &owner(), (Action::PowerOff, &view.machines[0]), ("0a1b2c3d", error))
 }
 
 fn mistakes() -> [FieldError; 2] {
@@ -113,15 +125,54 @@ fn installation(action: Action, name: &str, mistakes: &[FieldError]) -> String {
     let preview = if is_known { "version: \"0.1\"\nname: debian\n" } else { "" };
     let (form, choices, machine) = (&values, &choices, &machine);
     let page = InstallPage { action, machine, choices, form, mistakes, error: "", preview };
-    install(&view, "c5rf", &page)
+    install(&view, &owner(), &page)
+}
+
+fn user_list() -> String {
+    let all = [owner().user, visitor(UserRole::Viewer).user];
+    let form = NewUser { name: "<b>".to_owned(), role: Some(UserRole::Operator) };
+    users::list(&example::calm(), &owner(), &all, (&form, "The user name <b> is taken."))
+}
+
+fn token_list() -> String {
+    let view = example::calm();
+    let day = jiff::SignedDuration::from_hours(24);
+    let token = |user: &str, group: &str, until| AccessToken {
+        id: "9f86d081884c".to_owned(),
+        user: user.to_owned(),
+        groups: vec![group.to_owned()],
+        until,
+        used: until.map(|_| view.now),
+    };
+    let all = [
+        token("admin", "system:masters", None),
+        token("ci", "tinbox:operator", Some(view.now + day)),
+        token("old", "tinbox:viewer", Some(view.now - day)),
+    ];
+    tokens::list(&view, &owner(), &all, (&NewToken::default(), "The role <b> does not exist."))
+}
+
+fn audit() -> String {
+    let view = example::calm();
+    let line = |user: &str, request: &str, code, failed| AuditLine {
+        at: view.now,
+        user: user.to_owned(),
+        request: request.to_owned(),
+        from: "10.0.0.9".to_owned(),
+        code,
+        failed,
+    };
+    let create = "create workflows.tinkerbell.org default/<b>";
+    let lines = [line("jane", create, 201, false), line("joe", "post /users", 403, true)];
+    users::audit(&view, &owner(), &lines, "j")
 }
 
 fn pages() -> Vec<(&'static str, String)> {
-    let shown = |page: Page| page.html(&example::working(), "c5rf");
+    let shown = |page: Page| page.html(&example::working(), &owner());
     vec![
         ("now", shown(Page::Now)),
-        ("now-calm", Page::Now.html(&example::calm(), "c5rf")),
-        ("now-stopped", Page::Now.html(&example::dhcp_stopped(), "c5rf")),
+        ("now-calm", Page::Now.html(&example::calm(), &owner())),
+        ("now-stopped", Page::Now.html(&example::dhcp_stopped(), &owner())),
         ("machines", shown(Page::Machines)),
         ("machine", shown(Page::Machine("nuc-07".to_owned()))),
         ("machine-unknown", shown(Page::Machine("nuc-<b>".to_owned()))),
@@ -129,29 +180,36 @@ fn pages() -> Vec<(&'static str, String)> {
         ("workflows", shown(Page::Workflows)),
         ("workflow", workflow("wf-14")),
         ("workflow-unknown", shown(Page::Workflow("wf-<b>".to_owned()))),
-        ("workflows-none", Page::Workflows.html(&StatusView::default(), "c5rf")),
+        ("workflows-none", Page::Workflows.html(&StatusView::default(), &owner())),
         ("network", shown(Page::Network)),
         ("images", shown(Page::Images)),
-        ("images-none", Page::Images.html(&StatusView::default(), "c5rf")),
+        ("images-none", Page::Images.html(&StatusView::default(), &owner())),
         ("cluster-api", clusters(&example::working())),
         ("cluster-api-none", clusters(&StatusView::default())),
         ("box", shown(Page::Box)),
-        ("box-safe-mode", Page::Box.html(&example::safe_mode(), "c5rf")),
+        ("box-safe-mode", Page::Box.html(&example::safe_mode(), &owner())),
         ("confirm", confirmation("")),
         ("confirm-wrong", confirmation("This machine is called nuc-01, not <b>.")),
         ("install", installation(Action::Install, "nuc-12", &[])),
         ("install-new-wrong", installation(Action::Install, "54:b2:03:a1:4c:01", &mistakes())),
         ("add", installation(Action::Add, "54:b2:03:a1:4c:01", &[])),
+        ("now-viewer", Page::Now.html(&example::working(), &visitor(UserRole::Viewer))),
+        ("box-viewer", Page::Box.html(&example::working(), &visitor(UserRole::Viewer))),
+        ("users", user_list()),
+        ("user", users::one(&example::calm(), &owner(), &visitor(UserRole::Viewer).user, "")),
+        ("account", users::account(&example::calm(), &visitor(UserRole::Operator))),
+        ("audit", audit()),
+        ("tokens", token_list()),
         ("help", shown(Page::Help)),
         ("claim", claim(&example::unclaimed(), true, ("7KQ4M2", "10.20.30.40"), "")),
         ("claim-process", claim(&example::unclaimed(), false, ("7KQ4M2", "10.20.30.40"), "")),
         ("claim-wrong", claim(&example::unclaimed(), true, ("", "10.20.30.40"), "Wrong code.")),
-        ("login", login(&example::calm(), "")),
-        ("setup-network", nics(&example::calm(), &two_cards(), "c5rf", "")),
-        ("setup-network-wrong", nics(&example::calm(), &two_cards(), "c5rf", "Not <here>.")),
-        ("setup-time", times(&example::calm(), (&night(), &["Europe/Berlin", "UTC"]), "c5rf", "")),
-        ("setup-done", done(&example::calm(), &two_cards(), true, "c5rf")),
-        ("setup-done-skipped", done(&example::calm(), &[], false, "c5rf")),
+        ("login", login(&example::calm(), "", "")),
+        ("setup-network", nics(&example::calm(), &two_cards(), CSRF, "")),
+        ("setup-network-wrong", nics(&example::calm(), &two_cards(), CSRF, "Not <here>.")),
+        ("setup-time", times(&example::calm(), (&night(), &["Europe/Berlin", "UTC"]), CSRF, "")),
+        ("setup-done", done(&example::calm(), &two_cards(), true, CSRF)),
+        ("setup-done-skipped", done(&example::calm(), &[], false, CSRF)),
     ]
 }
 
@@ -191,11 +249,11 @@ fn names_of_others_are_only_text() {
 #[test]
 fn the_manual_is_below_help() {
     let page = Page::at("/help/how-to/networks").unwrap();
-    let html = page.html(&example::calm(), "c5rf");
+    let html = page.html(&example::calm(), &owner());
     assert!(html.contains("<h1 id=\"serve-a-network\">Serve a network</h1>"), "{html}");
     assert!(html.contains("aria-current=\"page\">Help</a>"), "{html}");
     assert_eq!(Page::at("/help/how-to/none"), None);
-    let start = Page::Help.html(&example::calm(), "");
+    let start = Page::Help.html(&example::calm(), &owner());
     for link in start.split("href=\"/help/").skip(1).filter_map(|it| it.split('"').next()) {
         assert!(help::page(link).is_some(), "{link}");
     }
@@ -207,8 +265,9 @@ fn every_page_of_safe_mode_says_so() {
     let view = example::safe_mode();
     let message =
         "This box is in safe mode, without its settings: somebody chose it in the boot menu";
-    let here = [Page::Now, Page::Machines, Page::Box, Page::Help].map(|page| page.html(&view, ""));
-    let before = [login(&view, ""), claim(&view, true, ("", "10.0.0.9"), "")];
+    let here =
+        [Page::Now, Page::Machines, Page::Box, Page::Help].map(|page| page.html(&view, &owner()));
+    let before = [login(&view, "", ""), claim(&view, true, ("", "10.0.0.9"), "")];
     for html in here.into_iter().chain(before) {
         assert!(html.contains(message), "{html}");
     }
@@ -217,8 +276,8 @@ fn every_page_of_safe_mode_says_so() {
 #[test]
 fn a_guest_s_page_has_no_form_that_leaves_it() {
     let form = "action=\"/box/leave\"";
-    assert!(Page::Box.html(&example::working(), "").contains(form));
-    assert!(!Page::Box.html(&StatusView::default(), "").contains(form));
+    assert!(Page::Box.html(&example::working(), &owner()).contains(form));
+    assert!(!Page::Box.html(&StatusView::default(), &owner()).contains(form));
 }
 
 #[test]
@@ -233,4 +292,19 @@ fn a_machine_has_its_own_path() {
     }
     assert_eq!(Page::at("/machines/"), None);
     assert_eq!(Page::at("/nowhere"), None);
+}
+
+#[test]
+fn a_viewer_s_pages_have_no_button_that_changes_anything() {
+    let viewer = visitor(UserRole::Viewer);
+    let (view, more) = (example::working(), More::default());
+    for page in [Page::Now, Page::Machine("nuc-07".into()), Page::Images, Page::Network, Page::Box]
+    {
+        let html = page.html_with(&view, &more, &viewer, "");
+        let forms = html.split("method=\"post\" action=\"").skip(1);
+        let paths: Vec<&str> = forms.filter_map(|it| it.split('"').next()).collect();
+        assert_eq!(paths, ["/logout", "/theme"], "{page:?}");
+    }
+    let html = Page::Now.html(&view, &visitor(UserRole::Operator));
+    assert!(html.contains("action=\"/machines/nuc-07/retry\""), "{html}");
 }

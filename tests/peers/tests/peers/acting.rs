@@ -1,6 +1,7 @@
 //! A real browser does everything from the page: it installs a machine, retries, cancels, starts
 //! over and dismisses, by mouse, by keyboard and without JavaScript, while a real agent does the
-//! work. It writes templates, searches and chooses colors.
+//! work. It writes templates, searches and chooses colors. Users with roles see and do what they
+//! may.
 
 use std::path::Path;
 use std::process::Command;
@@ -41,22 +42,42 @@ fn a_browser_writes_templates_searches_and_chooses_colors() {
     let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
     let kubectl = tinboxd.kubectl().unwrap();
     apply(&kubectl, &network());
-    let dhcp = json!({ "mac": MAC });
-    apply(
-        &kubectl,
-        &json!({
-            "apiVersion": "tinkerbell.org/v1alpha1",
-            "kind": "Hardware",
-            "metadata": { "name": "nuc-01" },
-            "spec": { "disks": [{ "device": "/dev/sda" }], "interfaces": [{ "dhcp": dhcp }] },
-        }),
-    );
+    apply(&kubectl, &hardware());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/writing.mjs");
     let mut node = Command::new(find("node", "nodejs").unwrap());
     node.arg(script).arg(format!("https://{}:8443", tinboxd.address()));
     node.arg(code(&tinboxd)).arg(pictures()).arg(built("browser", &[]).unwrap().remove(0));
     let printed: Printed = run(node, "").unwrap();
     assert!(printed.success, "{printed:?}");
+}
+
+#[test]
+fn browsers_of_an_owner_an_operator_and_a_viewer_may_do_what_their_roles_say() {
+    find("chromium", "chromium").unwrap();
+    let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
+    let kubectl = tinboxd.kubectl().unwrap();
+    apply(&kubectl, &network());
+    apply(&kubectl, &hardware());
+    let key =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGQx6ZpUKmCYlIWsL/0pqW9Ck7QZPYbR3XcqlN1ZSkvR jane";
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/users.mjs");
+    let mut node = Command::new(find("node", "nodejs").unwrap());
+    node.arg(script).arg(format!("https://{}:8443", tinboxd.address()));
+    node.arg(code(&tinboxd)).arg(pictures()).arg(built("browser", &[]).unwrap().remove(0));
+    node.arg(key);
+    let printed: Printed = run(node, "").unwrap();
+    assert!(printed.success, "{printed:?}");
+}
+
+/// Returns a Hardware with a disk.
+fn hardware() -> Value {
+    let dhcp = json!({ "mac": MAC });
+    json!({
+        "apiVersion": "tinkerbell.org/v1alpha1",
+        "kind": "Hardware",
+        "metadata": { "name": "nuc-01" },
+        "spec": { "disks": [{ "device": "/dev/sda" }], "interfaces": [{ "dhcp": dhcp }] },
+    })
 }
 
 /// Returns a network whose interface does not exist, so that the box answers no machine. Forms and

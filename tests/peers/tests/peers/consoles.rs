@@ -9,7 +9,7 @@ use peers::{IpmiSim, Tinboxd, poll};
 use stdx::testing::PATIENCE;
 use tempfile::TempDir;
 
-use crate::claim::program;
+use crate::claim::{code, program};
 
 fn key(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
@@ -66,6 +66,28 @@ fn ssh(folder: &Path, key: &str, tinboxd: &Tinboxd) -> Output {
         .unwrap()
 }
 
+/// Claims the box by its page, and gives the owner this SSH key.
+fn add_key_of_owner(folder: &Path, key: &str, tinboxd: &Tinboxd) {
+    let page = |path: &str, fields: &[(&str, &str)]| {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--show-error", "--insecure", "--fail", "--cookie-jar"]);
+        curl.arg(folder.join("jar")).arg("--cookie").arg(folder.join("jar"));
+        for (name, value) in fields {
+            curl.arg("--data-urlencode").arg(format!("{name}={value}"));
+        }
+        let output =
+            curl.arg(format!("https://{}:8443{path}", tinboxd.address())).output().unwrap();
+        assert!(output.status.success(), "{path}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let words = [("passphrase", "correct horse"), ("again", "correct horse")];
+    page("/S", &[("code", &code(tinboxd)), words[0], words[1]]);
+    let account = page("/account", &[]);
+    let (_, rest) = account.split_once("name=\"csrf\" value=\"").unwrap();
+    let (csrf, _) = rest.split_once('"').unwrap();
+    page("/account/ssh-keys", &[("csrf", csrf), ("keys", key)]);
+}
+
 /// Runs the command on a terminal, types a word that must reach the machine, then ends the command.
 fn type_on_a_terminal(command: &Command, machine: &mut TcpStream) {
     let words = [command.get_program()].into_iter().chain(command.get_args());
@@ -103,10 +125,11 @@ fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
     let folder = TempDir::with_prefix("consoles-").unwrap();
     let public = std::fs::read_to_string(key(folder.path(), "right").with_extension("pub"));
     key(folder.path(), "wrong");
+    let owners = std::fs::read_to_string(key(folder.path(), "owners").with_extension("pub"));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let sim = IpmiSim::start_with_serial(listener.local_addr().unwrap()).unwrap();
     let (mut machine, _) = listener.accept().unwrap();
-    let mut tinboxd = Tinboxd::start().unwrap();
+    let mut tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
     let address = sim.endpoint(None).address.host;
     let applied = tinboxd
         .kubectl()
@@ -139,6 +162,10 @@ fn a_box_records_before_anyone_looks_and_admits_the_right_key() {
     let refused = ssh(folder.path(), "wrong", &tinboxd);
     let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.contains("Permission denied (publickey)"), "{refused}");
+    assert!(!ssh(folder.path(), "owners", &tinboxd).status.success());
+    add_key_of_owner(folder.path(), owners.unwrap().trim(), &tinboxd);
+    let shown = ssh(folder.path(), "owners", &tinboxd);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("Booting Linux"), "{shown:?}");
     // The key of the host is kept, and the BMC ends the session of the process that was killed.
     tinboxd.restart().unwrap();
     recorded(&tinboxd, " connected]");

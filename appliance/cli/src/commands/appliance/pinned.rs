@@ -16,7 +16,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use sha2::{Digest as _, Sha256};
-use status::pin::{is_same, pin};
+use status::access::{is_same, pin};
 
 use crate::error::{Error, ReachFailure};
 

@@ -35,7 +35,7 @@ impl AdminAccess {
         }
         private_file::folder(state_dir)?;
         let secret = new_token();
-        private_file::write(&kubeconfig, &render(server_url, pki.ca_pem(), &secret))?;
+        private_file::write(&kubeconfig, &render(server_url, pki.ca_pem(), "admin", &secret))?;
         // Written last, because the presence of this file means that all steps are done.
         private_file::write(&tokens, &token::line(secret.expose(), "admin"))?;
         Ok(Self { kubeconfig, created: true })
@@ -52,8 +52,8 @@ pub(super) fn new_token() -> Secret {
     Secret::from(stdx::random_hex(TOKEN_BYTES))
 }
 
-/// Returns the text of a kubeconfig with the server, its CA certificate and `token`.
-pub(super) fn render(server_url: &str, ca_pem: &str, token: &Secret) -> String {
+/// Returns the text of a kubeconfig with the server, its CA certificate, and a user with `token`.
+pub(super) fn render(server_url: &str, ca_pem: &str, user: &str, token: &Secret) -> String {
     let authority = STANDARD.encode(ca_pem);
     format!(
         "apiVersion: v1\n\
@@ -65,14 +65,14 @@ pub(super) fn render(server_url: &str, ca_pem: &str, token: &Secret) -> String {
          \x20   server: {server_url}\n\
          \x20   certificate-authority-data: {authority}\n\
          users:\n\
-         - name: admin\n\
+         - name: {user}\n\
          \x20 user:\n\
          \x20   token: {token}\n\
          contexts:\n\
          - name: tinbox\n\
          \x20 context:\n\
          \x20   cluster: tinbox\n\
-         \x20   user: admin\n\
+         \x20   user: {user}\n\
          \x20   namespace: default\n",
         token = token.expose(),
     )

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use jiff::Timestamp;
 use rbac::MASTERS;
+use rbac::bootstrap::USER_ROLES;
 use stdx::Secret;
 
+use super::token::{MAX_TOKENS, Token};
 use super::{Authenticator, Error, Pki, access as kubeconfig, private_file, token};
 
 /// Minimum hexadecimal digits of an id given to [`AdminTokens::revoke`].
@@ -14,6 +17,10 @@ const MIN_PREFIX: usize = 8;
 const SHOWN: usize = 12;
 /// Name of the user whose token [`AdminTokens::rotate`] replaces.
 const ADMIN: &str = "admin";
+/// Beginning of a token with a role, for programs that search texts for secrets.
+const PREFIX: &str = "box_";
+/// Maximum length of the name of a token's user in bytes.
+const NAME_MAX: usize = 32;
 
 /// Listed token: its user and the beginning of its hash, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -24,6 +31,12 @@ pub struct TokenInfo {
     pub user: String,
     /// Groups of the token's user.
     pub groups: Vec<String>,
+    /// Time from which the token is not valid; absent for a token without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Time of the last request; absent if there was none since the start of the box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<Timestamp>,
 }
 
 /// Reason why a token was not revoked or replaced.
@@ -38,6 +51,18 @@ pub enum TokenError {
     /// No administrator would remain.
     #[error("cannot revoke the token {0}: no other administrator token exists; replace this token")]
     Last(String),
+    /// The name of the new token's user is not allowed.
+    #[error(
+        "cannot create a token for {0:?}: expected 1 to 32 lower-case letters, digits, '-' and \
+         '.', beginning with a letter, and not the name admin"
+    )]
+    Name(String),
+    /// The new token has a role that does not exist.
+    #[error("cannot create a token with the role {0:?}: the roles are viewer, operator and admin")]
+    Role(String),
+    /// The token file is full.
+    #[error("cannot create a token: the box has {MAX_TOKENS} tokens; revoke one first")]
+    Full,
     /// Access to a file of the state directory failed.
     #[error(transparent)]
     File(#[from] Error),
@@ -62,7 +87,7 @@ impl AdminTokens {
 
     /// Returns all tokens, in the order of the file.
     pub fn list(&self) -> Vec<TokenInfo> {
-        self.known.all().into_iter().map(|(hash, user)| info(&hash, user)).collect()
+        self.known.all().iter().map(info).collect()
     }
 
     /// Replaces the token of the user `admin`; its older tokens become invalid. Writes the
@@ -75,15 +100,39 @@ impl AdminTokens {
         let text = self.text()?;
         let secret = kubeconfig::new_token();
         let line = token::line(secret.expose(), ADMIN);
-        let made = kubeconfig::render(&self.url, &self.ca_pem, &secret);
+        let made = kubeconfig::render(&self.url, &self.ca_pem, ADMIN, &secret);
         // The kubeconfig on disk is valid at every moment, even after a power failure.
         self.write(&format!("{text}{line}"))?;
         let path = kubeconfig::path(&self.state);
         private_file::write(&path, &made)?;
-        let of_admin = |user: &rbac::User| user.name == ADMIN && is_administrator(user);
-        let rest = token::without(&text, |_, user| of_admin(user));
+        let of_admin = |token: &Token| token.user.name == ADMIN && is_administrator(token);
+        let rest = token::without(&text, of_admin);
         self.write(&format!("{rest}{line}"))?;
         Ok(Secret::from(made))
+    }
+
+    /// Creates a token with a role and an end, for the user `name`. Returns a kubeconfig with the
+    /// token, which is stored nowhere. Blocks on disk writes.
+    ///
+    /// # Errors
+    /// Returns an error if the name or the role is not allowed, if the box has [`MAX_TOKENS`], or
+    /// if the token file cannot be written.
+    pub fn create(&self, name: &str, role: &str, until: Timestamp) -> Result<Secret, TokenError> {
+        if !is_user_name(name) {
+            return Err(TokenError::Name(name.to_owned()));
+        }
+        let group = format!("tinbox:{role}");
+        if !USER_ROLES.contains(&group.as_str()) {
+            return Err(TokenError::Role(role.to_owned()));
+        }
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.known.all().len() >= MAX_TOKENS {
+            return Err(TokenError::Full);
+        }
+        let secret = Secret::from(format!("{PREFIX}{}", kubeconfig::new_token().expose()));
+        let line = token::line_until(secret.expose(), name, &group, until);
+        self.write(&format!("{}{line}", self.text()?))?;
+        Ok(Secret::from(kubeconfig::render(&self.url, &self.ca_pem, name, &secret)))
     }
 
     /// Revokes the token whose id begins with `id`. Blocks on disk writes.
@@ -94,18 +143,18 @@ impl AdminTokens {
     pub fn revoke(&self, id: &str) -> Result<TokenInfo, TokenError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let all = self.known.all();
-        let is_meant = |hash: &[u8; 32]| id.len() >= MIN_PREFIX && stdx::hex(hash).starts_with(id);
-        let mut meant = all.iter().filter(|(hash, _)| is_meant(hash));
-        let (Some((hash, user)), None) = (meant.next(), meant.next()) else {
-            let count = all.iter().filter(|(hash, _)| is_meant(hash)).count();
+        let is_meant = |it: &&Token| id.len() >= MIN_PREFIX && stdx::hex(&it.hash).starts_with(id);
+        let mut meant = all.iter().filter(is_meant);
+        let (Some(token), None) = (meant.next(), meant.next()) else {
+            let count = all.iter().filter(is_meant).count();
             return Err(TokenError::NotOne(id.to_owned(), count));
         };
-        let mut others = all.iter().filter(|(other, _)| other != hash);
-        if is_administrator(user) && !others.any(|(_, user)| is_administrator(user)) {
+        let mut others = all.iter().filter(|other| other.hash != token.hash);
+        if is_administrator(token) && !others.any(is_administrator) {
             return Err(TokenError::Last(id.to_owned()));
         }
-        self.write(&token::without(&self.text()?, |other, _| other == hash))?;
-        Ok(info(hash, user.clone()))
+        self.write(&token::without(&self.text()?, |other| other.hash == token.hash))?;
+        Ok(info(token))
     }
 
     fn text(&self) -> Result<String, Error> {
@@ -123,68 +172,31 @@ impl AdminTokens {
     }
 }
 
-fn info(hash: &[u8; 32], user: rbac::User) -> TokenInfo {
-    let id = stdx::hex(hash).chars().take(SHOWN).collect();
-    let groups = user.groups.into_iter().filter(|group| !group.starts_with("system:auth"));
-    TokenInfo { id, user: user.name, groups: groups.collect() }
+fn info(token: &Token) -> TokenInfo {
+    let user = &token.user;
+    let groups = user.groups.iter().filter(|group| !group.starts_with("system:auth"));
+    TokenInfo {
+        id: stdx::hex(&token.hash).chars().take(SHOWN).collect(),
+        user: user.name.clone(),
+        groups: groups.cloned().collect(),
+        until: token.until,
+        used: token.used,
+    }
 }
 
-fn is_administrator(user: &rbac::User) -> bool {
-    user.groups.iter().any(|group| group == MASTERS)
+fn is_administrator(token: &Token) -> bool {
+    token.user.is_in(MASTERS)
+}
+
+/// Returns true for a name that is valid in the token file and in a kubeconfig.
+fn is_user_name(name: &str) -> bool {
+    let is_allowed =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    name.len() <= NAME_MAX
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(is_allowed)
+        && name != ADMIN
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use jiff::Timestamp;
-
-    use super::{AdminTokens, TokenError};
-    use crate::auth::{AdminAccess, Authenticator, Pki};
-
-    const URL: &str = "https://10.0.0.1:6443";
-
-    fn token_in(kubeconfig: &str) -> String {
-        let line = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: "));
-        line.unwrap().to_owned()
-    }
-
-    #[test]
-    fn a_token_that_was_replaced_or_revoked_lets_nobody_in_and_the_last_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let state = folder.path();
-        let pki = Pki::ensure(state, &[], Timestamp::now()).unwrap();
-        let access = AdminAccess::ensure(state, &pki, URL).unwrap();
-        let old = token_in(&fs::read_to_string(&access.kubeconfig).unwrap());
-        let tokens = state.join("tokens");
-        let jane = format!("{} jane rack-a\n", "60".repeat(32));
-        let text = fs::read_to_string(&tokens).unwrap();
-        fs::write(&tokens, format!("# by hand\n{text}{jane}")).unwrap();
-
-        let known = Authenticator::load(state).unwrap();
-        // A clone, such as the one in the API's authentication layer.
-        let gate = known.clone();
-        let admin = AdminTokens::new(state.to_owned(), &pki, URL, known);
-        let names = |admin: &AdminTokens| -> Vec<String> {
-            admin.list().into_iter().map(|token| token.user).collect()
-        };
-        assert_eq!(names(&admin), ["admin", "jane"]);
-
-        let made = admin.rotate().unwrap();
-        let new = token_in(made.expose());
-        assert!(gate.user(&old).is_none(), "the old token");
-        assert_eq!(gate.user(&new).unwrap().name, "admin");
-        assert_eq!(fs::read_to_string(&access.kubeconfig).unwrap(), made.expose());
-        let text = fs::read_to_string(&tokens).unwrap();
-        assert!(text.starts_with("# by hand\n") && text.contains(&jane), "{text}");
-        assert_eq!(names(&admin), ["jane", "admin"]);
-
-        let list = admin.list();
-        assert!(matches!(admin.revoke("60"), Err(TokenError::NotOne(..))));
-        assert_eq!(admin.revoke(&list[0].id).unwrap().user, "jane");
-        assert!(matches!(admin.revoke(&list[1].id), Err(TokenError::Last(_))));
-        assert_eq!(names(&admin), ["admin"]);
-        let read = Authenticator::load(state).unwrap();
-        assert!(read.user(&new).is_some() && read.user(&old).is_none(), "after a restart");
-    }
-}
+mod tests;

@@ -42,13 +42,15 @@ fn access_is_made_once_and_for_the_owner_only() {
     assert_eq!(fs::read(state.join("tokens")).unwrap(), before);
 
     let known = Authenticator::load(&state).unwrap();
-    let user = known.user(&token).unwrap();
+    let user = known.user(&token, Timestamp::UNIX_EPOCH).unwrap();
     assert_eq!(user.name, "admin");
     assert_eq!(user.groups, ["system:masters", "system:authenticated"]);
     for bad in ["", "x", &format!("{token}x"), &token[1..]] {
-        assert_eq!(known.user(bad), None, "{bad}");
+        assert_eq!(known.user(bad, Timestamp::UNIX_EPOCH), None, "{bad}");
     }
-    assert!(Authenticator::load(folder.path()).unwrap().user(&token).is_none());
+    assert!(
+        Authenticator::load(folder.path()).unwrap().user(&token, Timestamp::UNIX_EPOCH).is_none()
+    );
 }
 
 #[test]
@@ -56,7 +58,8 @@ fn tokens_of_others_than_administrators() {
     let folder = TempDir::new().unwrap();
     let hash = stdx::hex(&Sha256::digest(b"secret"));
     fs::write(folder.path().join("tokens"), format!("{hash} jane dev,ops\n")).unwrap();
-    let user = Authenticator::load(folder.path()).unwrap().user("secret").unwrap();
+    let user =
+        Authenticator::load(folder.path()).unwrap().user("secret", Timestamp::UNIX_EPOCH).unwrap();
     assert_eq!(user.name, "jane");
     assert_eq!(user.groups, ["dev", "ops", "system:authenticated"]);
 }

@@ -1,9 +1,10 @@
-//! Bearer tokens of the token file. A line has the SHA-256 of a token, the user's name and, for
-//! users other than administrators, the user's groups:
+//! Bearer tokens of the token file. A line has the SHA-256 of a token, the user's name, for users
+//! other than administrators the user's groups, and for a token that ends the time of its end:
 //!
 //! ```text
-//! 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 admin
-//! 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 jane rack-a,rack-b
+//! 9f86d081… admin
+//! 60303ae2… jane rack-a,rack-b
+//! fcde2b2e… ci rack-a until=2027-01-01T00:00:00Z
 //! ```
 //!
 //! A hash without salt is sufficient, because a token has 256 random bits.
@@ -11,11 +12,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use jiff::{SignedDuration, Timestamp};
 use rbac::{MASTERS, User};
 use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
+/// Beginning of the word with the end of a token.
+const UNTIL: &str = "until=";
+/// Minimum time between two records of the use of a token, so that requests do not wait for each
+/// other.
+const NOTED_EVERY: SignedDuration = SignedDuration::from_secs(10);
 /// Maximum tokens in the token file.
 pub const MAX_TOKENS: usize = 1024;
 
@@ -26,8 +33,21 @@ pub struct Authenticator {
     known: Arc<RwLock<TokenTable>>,
 }
 
-/// Hashes of tokens, each with its user.
-type TokenTable = Vec<([u8; 32], User)>;
+/// Tokens in the order of the file.
+type TokenTable = Vec<Token>;
+
+/// Token of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    /// SHA-256 of the token.
+    pub hash: [u8; 32],
+    /// User of the token.
+    pub user: User,
+    /// Time from which the token is not valid; `None` for a token without end.
+    pub until: Option<Timestamp>,
+    /// Time of the last request with the token; `None` for none since the start of the box.
+    pub used: Option<Timestamp>,
+}
 
 impl Authenticator {
     /// Loads the token file in `state_dir`; an empty list if the file is missing.
@@ -67,35 +87,61 @@ impl Authenticator {
     /// Adds `token` for `user`, in memory only.
     #[must_use]
     pub fn with_user(self, token: &str, user: User) -> Self {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).push((hash(token), user));
+        let token = Token { hash: hash(token), user, until: None, used: None };
+        self.known.write().unwrap_or_else(PoisonError::into_inner).push(token);
         self
     }
 
-    /// Replaces all tokens by the tokens of `other`.
+    /// Replaces all tokens by the tokens of `other`. The times of their last requests stay.
     pub(super) fn replace(&self, other: Self) {
-        let new = other.all();
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = new;
+        let mut new = other.all();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for token in &mut new {
+            let old = known.iter().find(|old| old.hash == token.hash);
+            token.used = old.and_then(|old| old.used);
+        }
+        *known = new;
     }
 
-    /// Returns the hashes and users of all tokens.
+    /// Returns all tokens, in the order of the file.
     pub(super) fn all(&self) -> TokenTable {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the user of a bearer token; `None` for an unknown token. The time does not depend on
-    /// the token: its hash is compared with every known hash up to the last byte.
-    pub fn user(&self, token: &str) -> Option<User> {
+    /// Returns the user of a bearer token at `now`, and records its use; `None` for a token that is
+    /// unknown or has ended. The time does not depend on the token: its hash is compared with every
+    /// known hash up to the last byte.
+    pub fn user(&self, token: &str, now: Timestamp) -> Option<User> {
         let given = hash(token);
-        let mut found = None;
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        for (known, user) in &*known {
-            let difference = known.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
-            if difference == 0 {
-                found = Some(user.clone());
+        let (found, is_noted) = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            let found = find(&known, &given).map(|at| &known[at])?;
+            if found.until.is_some_and(|until| now >= until) {
+                return None;
+            }
+            let noted = found.used.is_some_and(|used| now.duration_since(used) < NOTED_EVERY);
+            (found.user.clone(), noted)
+        };
+        if !is_noted {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = find(&known, &given) {
+                known[at].used = Some(now);
             }
         }
-        found
+        Some(found)
     }
+}
+
+/// Returns the place of a hash, after a comparison with all hashes.
+fn find(known: &[Token], given: &[u8; 32]) -> Option<usize> {
+    let mut found = None;
+    for (at, token) in known.iter().enumerate() {
+        let difference = token.hash.iter().zip(given).fold(0, |sum, (a, b)| sum | (a ^ b));
+        if difference == 0 {
+            found = Some(at);
+        }
+    }
+    found
 }
 
 /// Returns the path of the token file in a state directory.
@@ -108,9 +154,14 @@ pub(super) fn line(token: &str, user: &str) -> String {
     format!("{} {user}\n", stdx::hex(&hash(token)))
 }
 
+/// Returns the line for the token of a user with one group, and with an end.
+pub(super) fn line_until(token: &str, user: &str, group: &str, until: Timestamp) -> String {
+    format!("{} {user} {group} {UNTIL}{until}\n", stdx::hex(&hash(token)))
+}
+
 /// Returns the text of a token file without the lines of tokens for which `is_out` returns true.
-pub(super) fn without(text: &str, is_out: impl Fn(&[u8; 32], &User) -> bool) -> String {
-    let stays = |line: &&str| !read_line(line).is_some_and(|(hash, user)| is_out(&hash, &user));
+pub(super) fn without(text: &str, is_out: impl Fn(&Token) -> bool) -> String {
+    let stays = |line: &&str| !read_line(line).is_some_and(|token| is_out(&token));
     text.lines().filter(stays).map(|line| format!("{line}\n")).collect()
 }
 
@@ -118,13 +169,18 @@ fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-fn read_line(line: &str) -> Option<([u8; 32], User)> {
-    let mut words = line.split_whitespace();
+fn read_line(line: &str) -> Option<Token> {
+    let mut words = line.split_whitespace().peekable();
     let hash = stdx::unhex(words.next()?)?.try_into().ok()?;
     let name = words.next()?;
-    let groups: Vec<String> = match words.next() {
+    let groups: Vec<String> = match words.next_if(|word| !word.starts_with(UNTIL)) {
         None => vec![MASTERS.to_owned()],
         Some(groups) => groups.split(',').map(str::to_owned).collect(),
     };
-    words.next().is_none().then(|| (hash, User::known(name, groups)))
+    let until = match words.next() {
+        None => None,
+        Some(word) => Some(word.strip_prefix(UNTIL)?.parse().ok()?),
+    };
+    let user = User::known(name, groups);
+    words.next().is_none().then_some(Token { hash, user, until, used: None })
 }

@@ -118,6 +118,33 @@ impl LiveRoles {
     }
 }
 
+/// Decides for callers outside the API, such as the pages, by the roles that are stored now.
+#[derive(Clone)]
+pub struct Authorizer(Arc<LiveRoles>);
+
+impl Authorizer {
+    /// Creates an authorizer with the roles in the store of `engine`.
+    pub fn new(engine: Engine) -> Self {
+        Self(Arc::new(LiveRoles::new(engine)))
+    }
+
+    /// Returns for each action if `user` may do it. Returns false for all if the roles cannot be
+    /// read, except for members of [`rbac::MASTERS`].
+    pub async fn allowed(&self, user: &User, actions: &[Action]) -> Vec<bool> {
+        if user.is_in(rbac::MASTERS) {
+            return vec![true; actions.len()];
+        }
+        let roles = match self.0.now().await {
+            Ok(roles) => roles,
+            Err(error) => {
+                tracing::warn!(%error, user = user.name, "a request of a page is refused");
+                Arc::default()
+            }
+        };
+        actions.iter().map(|action| roles.authorize(user, action).allowed).collect()
+    }
+}
+
 fn reached(watch: &ObjectWatch) -> u64 {
     let bookmark = watch.bookmark();
     let revision = bookmark.object["metadata"]["resourceVersion"].as_str();

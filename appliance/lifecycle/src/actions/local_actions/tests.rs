@@ -5,7 +5,7 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::NETWORK;
 use api::tinkerbell::{HARDWARE, RETRY_REQUEST, WORKFLOW};
-use apiserver::AuditLog;
+use audit_log::AuditLog;
 use config::panel::DOES;
 use objects::read;
 use panel::model::{ACTIONS, Action, PanelOrder};

@@ -1,7 +1,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use apiserver::AuditLog;
+use audit_log::AuditLog;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};

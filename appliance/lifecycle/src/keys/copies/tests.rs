@@ -6,7 +6,7 @@ use std::path::Path;
 use apiserver::{AdminAccess, Pki, SigningKey};
 use tempfile::TempDir;
 
-use super::{CopyAction, FileState, OWNER, VITAL, act, keep, mend};
+use super::{CopyAction, FileState, OWNER, USERS, VITAL, act, keep, mend};
 
 /// Creates a state folder as a start leaves it.
 fn box_with_files() -> TempDir {
@@ -19,6 +19,7 @@ fn box_with_files() -> TempDir {
     fs::write(state.join("sealing.key"), [7; 32]).unwrap();
     fs::write(state.join("boot-token.key"), [8; 32]).unwrap();
     fs::write(state.join(OWNER), br#"{"hash":"x"}"#).unwrap();
+    fs::write(state.join(USERS), br#"{"users":[]}"#).unwrap();
     fs::write(state.join("backup.key"), "AGE-SECRET-KEY-1X").unwrap();
     for name in ["sealing.key.tpm", "backup.key.tpm"] {
         fs::write(state.join(name), b"tinboxT1\0\x01x\0\x01y").unwrap();

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use web::PairRequest;
 
-use super::sentences;
+use super::source::sentences;
 
 /// Namespace of the objects on the box, as that of the command line by default.
 const NAMESPACE: &str = "default";

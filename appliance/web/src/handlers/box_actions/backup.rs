@@ -12,10 +12,12 @@ use status::backup::BackupSummary;
 use stdx::Secret;
 use tokio::sync::mpsc;
 
-use crate::handlers::{PageResponse, Peer, Site, SiteState, address, asked, csrf, prove, refused};
+use crate::handlers::access::foreign;
+use crate::handlers::{PageResponse, Peer, Site, SiteState, address, asked, prove, refused};
 use crate::multipart;
 use crate::page;
 use crate::response::{content, html, see, text};
+use crate::rights::Visitor;
 use box_owner::AccessError;
 
 /// Maximum time to read the rest of a refused form. A browser shows the response only after it has
@@ -38,10 +40,11 @@ pub async fn download(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
+    who: Visitor,
     Form(request): Form<BackupForm>,
 ) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != request.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+    if !who.sent(&request.csrf) {
+        return foreign();
     }
     if let Err(answer) = prove(&site, (&headers, peer), &request.owner).await {
         return answer;
@@ -92,10 +95,11 @@ pub struct StoredBackupForm {
 pub async fn restore_stored(
     State(site): SiteState,
     headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<StoredBackupForm>,
 ) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
+    if !who.sent(&form.csrf) {
+        return foreign();
     }
     let restored = match form.agreed {
         Some(_) => site.source.restore_kept(form.name).await,

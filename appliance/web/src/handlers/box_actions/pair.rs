@@ -9,10 +9,11 @@ use axum::routing::post;
 use serde::{Deserialize, Deserializer};
 use stdx::Secret;
 
-use super::super::access::{foreign, is_own};
+use super::super::access::foreign;
 use super::super::{PageResponse, Peer, Site, SiteState, asked, prove};
 use crate::page;
 use crate::response::{html, see, text};
+use crate::rights::Visitor;
 
 /// Maximum size of the form in bytes: a kubeconfig with embedded certificates, in URL encoding.
 const FORM_BYTES_MAX: usize = 128 << 10;
@@ -71,9 +72,10 @@ async fn pair(
     peer: Peer,
     uri: Uri,
     headers: HeaderMap,
+    who: Visitor,
     Form(form): Form<PairForm>,
 ) -> PageResponse {
-    if !is_own(&site, &headers, &form.csrf) {
+    if !who.sent(&form.csrf) {
         return foreign();
     }
     let is_credential = match form.rights.as_str() {

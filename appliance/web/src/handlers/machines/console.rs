@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::handlers::{PageResponse, Site, SiteState, token};
 use crate::response::{content, text};
+use crate::rights::Permission;
 
 /// Interval between two checks that the session of the browser is still valid.
 const CHECK: Duration = Duration::from_secs(5);
@@ -60,7 +61,7 @@ impl Live {
     /// Returns the output until the console or the session ends.
     fn stream(self) -> impl Stream<Item = Bytes> {
         stream::unfold(self, |mut live| async move {
-            while live.site.owner.lives(&live.token) {
+            while may_see(&live.site, &live.token).await {
                 if let Ok(next) = timeout(CHECK, live.console.next()).await {
                     return next.map(|bytes| (bytes, live));
                 }
@@ -68,4 +69,10 @@ impl Live {
             None
         })
     }
+}
+
+/// Returns true while the session may read consoles.
+async fn may_see(site: &Site, token: &str) -> bool {
+    let visitor = site.visitor(token, false).await;
+    visitor.is_some_and(|it| it.may(Permission::See))
 }

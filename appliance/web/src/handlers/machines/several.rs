@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Form, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::get;
 use machine_actions::{InstallForm, SystemChoice};
 use serde::Deserialize;
 use status::view::{Machine, MachineState, StatusView};
 
 use super::{id, id_of};
-use crate::handlers::access::{foreign, is_own};
-use crate::handlers::{PageResponse, Site, SiteState, csrf};
+use crate::handlers::access::foreign;
+use crate::handlers::{PageResponse, Site, SiteState};
 use crate::page::link;
 use crate::page::several::{self, PATH, SeveralPage, SeveralResult};
 use crate::response::html;
+use crate::rights::Visitor;
 
 /// Maximum number of machines in one request.
 const MACHINES_MAX: usize = 64;
@@ -39,9 +40,8 @@ async fn systems(site: &Site, view: &StatusView) -> Vec<SystemChoice> {
     choices.map(|choices| choices.systems).unwrap_or_default()
 }
 
-async fn show(State(site): SiteState, headers: HeaderMap) -> PageResponse {
+async fn show(State(site): SiteState, who: Visitor) -> PageResponse {
     let view = site.view().await;
-    let csrf = csrf(&site, &headers).unwrap_or_default();
     let systems = systems(&site, &view).await;
     let values = InstallForm {
         system: systems.first().map(|it| it.name.clone()).unwrap_or_default(),
@@ -51,7 +51,7 @@ async fn show(State(site): SiteState, headers: HeaderMap) -> PageResponse {
     };
     let (systems, form) = (&systems[..], &values);
     let page = SeveralPage { systems, form, prefix: PREFIX, chosen: None, error: "" };
-    html(StatusCode::OK, several::form(&view, &csrf, &page))
+    html(StatusCode::OK, several::form(&view, &who, &page))
 }
 
 #[derive(Deserialize)]
@@ -73,15 +73,10 @@ struct SeveralForm {
 }
 
 /// Installs each chosen machine. A machine that cannot be installed does not stop the others.
-async fn send(
-    State(site): SiteState,
-    headers: HeaderMap,
-    Form(sent): Form<SeveralForm>,
-) -> PageResponse {
-    if !is_own(&site, &headers, &sent.csrf) {
+async fn send(State(site): SiteState, who: Visitor, Form(sent): Form<SeveralForm>) -> PageResponse {
+    if !who.sent(&sent.csrf) {
         return foreign();
     }
-    let csrf = sent.csrf;
     let view = site.view().await;
     let values = InstallForm {
         system: sent.system,
@@ -97,7 +92,7 @@ async fn send(
         let (systems, prefix) = (systems(&site, &view).await, &sent.prefix);
         let (systems, form, chosen) = (&systems[..], &values, Some(&macs[..]));
         let page = SeveralPage { systems, form, prefix, chosen, error: &error };
-        return html(StatusCode::UNPROCESSABLE_ENTITY, several::form(&view, &csrf, &page));
+        return html(StatusCode::UNPROCESSABLE_ENTITY, several::form(&view, &who, &page));
     }
     let mut results = Vec::new();
     let mut names = Names::new(&view, sent.prefix.trim());
@@ -107,7 +102,7 @@ async fn send(
     *site.shown.lock().await = None;
     let failed = results.iter().any(|it| it.failed);
     let status = if failed { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    html(status, several::results(&view, &csrf, &results))
+    html(status, several::results(&view, &who, &results))
 }
 
 async fn install(site: &Site, values: &InstallForm, mac: String, name: String) -> SeveralResult {

@@ -8,7 +8,9 @@ use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use machine_actions::MachineActions;
+use status::access::{AccessToken, TokenRequest};
 use status::backup::BackupSummary;
+use status::log::AuditLine;
 use status::reset::BoxAction;
 use status::view::work::WorkDetails;
 use status::view::{Role, StatusView, example};
@@ -18,6 +20,8 @@ use tower::ServiceExt as _;
 
 use super::{NicSetup, Setup, UpdateTimes};
 use crate::handlers::{Download, Site, Source, SourceFuture, router};
+use crate::rights::Rights;
+use box_owner::users::User;
 use box_owner::{Owner, PrivateFiles};
 
 #[derive(Default)]
@@ -83,6 +87,21 @@ impl Setup for FakeSetup {
 struct FakeSource(Option<Arc<FakeSetup>>, MachineActions);
 
 impl Source for FakeSource {
+    fn rights<'a>(&'a self, _: &'a User) -> Pin<Box<dyn Future<Output = Rights> + Send + 'a>> {
+        Box::pin(async { Rights::of(|_| true) })
+    }
+    fn tokens(&self) -> Vec<AccessToken> {
+        Vec::new()
+    }
+    fn create_token(&self, _: &TokenRequest, _: &str) -> Result<Secret, String> {
+        Err(String::new())
+    }
+    fn revoke_token(&self, _: &str) -> Result<(), String> {
+        Err(String::new())
+    }
+    fn audit(&self, _: &str, _: usize) -> Result<Vec<AuditLine>, String> {
+        Ok(Vec::new())
+    }
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
         Box::pin(async { example::calm() })
     }
@@ -173,7 +192,7 @@ impl Browser {
 
     /// Returns the CSRF token of the session.
     fn csrf(&self) -> String {
-        self.owner.session(self.cookie.split_once('=').unwrap().1).unwrap()
+        self.owner.session(self.cookie.split_once('=').unwrap().1).unwrap().csrf
     }
 }
 

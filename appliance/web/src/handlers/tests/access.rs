@@ -28,7 +28,7 @@ impl Claimed {
         let form = format!("code={code}&passphrase={PASSPHRASE}&again={PASSPHRASE}");
         let answer = ask(&router, "POST /S", &[], &form).await;
         let cookie = header(&answer, "set-cookie").split(';').next().unwrap().to_owned();
-        let csrf = owner.session(cookie.split_once('=').unwrap().1).unwrap();
+        let csrf = owner.session(cookie.split_once('=').unwrap().1).unwrap().csrf;
         (Self { router, clock, records, left }, cookie, csrf)
     }
 
@@ -83,7 +83,7 @@ async fn another_passphrase_ends_every_other_session() {
     let other = login(PASSPHRASE).await;
     assert!(comes_in(&other).await);
     let form = |old: &str| format!("csrf={csrf}&owner={old}&passphrase=new+horse&again=new+horse");
-    let path = "/box/passphrase";
+    let path = "/account/passphrase";
     assert_eq!(claimed.post(&cookie, path, &form("wrong+one")).await, StatusCode::FORBIDDEN);
     assert!(comes_in(&other).await);
     assert_eq!(claimed.post(&cookie, path, &form(PASSPHRASE)).await, StatusCode::OK);

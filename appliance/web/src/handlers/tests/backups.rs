@@ -78,7 +78,7 @@ async fn the_owner_takes_a_backup_away() {
     let (owner, router) = site();
     let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let (cookie, csrf) =
-        (format!("{}={token}", crate::response::COOKIE), owner.session(&token).unwrap());
+        (format!("{}={token}", crate::response::COOKIE), owner.session(&token).unwrap().csrf);
     let mine = [("cookie", cookie.as_str())];
     let page = ask(&router, "GET /box", &mine, "").await.into_body();
     let page = page.collect().await.unwrap().to_bytes();
@@ -103,7 +103,7 @@ async fn the_owner_restores_a_backup_that_the_box_kept() {
     let (owner, router) = site();
     let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
     let (cookie, csrf) =
-        (format!("{}={token}", crate::response::COOKIE), owner.session(&token).unwrap());
+        (format!("{}={token}", crate::response::COOKIE), owner.session(&token).unwrap().csrf);
     let mine = [("cookie", cookie.as_str()), ("accept", "text/plain")];
     let post = async |csrf: &str, name: &str, agreed: &str, headers: &[(&str, &str)]| {
         let form = format!("csrf={csrf}&name={name}{agreed}");

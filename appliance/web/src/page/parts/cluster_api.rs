@@ -6,6 +6,7 @@ use status::view::{ClusterMachine, PairedCluster, StatusView};
 use status::words::{Shape, Tone};
 
 use super::{Part, design, part, rendered};
+use crate::rights::{Permission, Visitor};
 
 /// Name of the box's own API in the list of machines.
 const OWN: &str = "this box";
@@ -17,6 +18,8 @@ struct Connect<'a> {
     init: &'a str,
     pair: &'static str,
     csrf: &'a str,
+    /// True for a visitor who may pair the box.
+    pairs: bool,
 }
 
 #[derive(Template)]
@@ -49,10 +52,16 @@ struct MachineRow<'a> {
 }
 
 /// Renders the commands for a workstation that reaches the pages at the URL `pages`. `authority` is
-/// the certificate of the box's authority as PEM. The form of the pairing contains `csrf`.
-pub fn connect(view: &StatusView, pages: &str, authority: &str, csrf: &str) -> String {
+/// the certificate of the box's authority as PEM. A visitor who may pair the box gets the form.
+pub fn connect(view: &StatusView, pages: &str, authority: &str, who: &Visitor) -> String {
     let init = from_copy(pages, authority);
-    rendered(&Connect { version: &view.version, init: init.trim_end(), pair: PAIR, csrf })
+    rendered(&Connect {
+        version: &view.version,
+        init: init.trim_end(),
+        pair: PAIR,
+        csrf: &who.csrf,
+        pairs: who.may(Permission::Pair),
+    })
 }
 
 /// Renders the management clusters and the machines.

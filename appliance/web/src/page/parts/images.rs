@@ -10,6 +10,7 @@ use status::words::{Shape, Tone};
 
 use super::machines::bar;
 use super::{design, escaped, rendered, share};
+use crate::rights::{Permission, Visitor};
 
 #[derive(Template)]
 #[template(path = "images.html")]
@@ -34,7 +35,7 @@ struct Row {
 }
 
 /// Renders the free space of the cache and the list of files.
-pub fn images(view: &StatusView, csrf: &str) -> String {
+pub fn images(view: &StatusView, who: &Visitor) -> String {
     let images = &view.images;
     if images.capacity == 0 {
         let none = "This box has no image cache: its configuration has no <code>[images]</code>. \
@@ -52,13 +53,13 @@ pub fn images(view: &StatusView, csrf: &str) -> String {
         html.push_str(&format!("<p class=\"card wait\">{warning}</p>"));
     }
     html.push_str(&rendered(&Images {
-        csrf,
-        rows: images.items.iter().map(|it| row(view, it)).collect(),
+        csrf: &who.csrf,
+        rows: images.items.iter().map(|it| row(view, it, who)).collect(),
     }));
     html
 }
 
-fn row(view: &StatusView, image: &Image) -> Row {
+fn row(view: &StatusView, image: &Image, who: &Visitor) -> Row {
     let (tone, shape) = match image.state {
         ImageState::Ready => (Tone::Good, Shape::FilledDot),
         ImageState::Fetching => (Tone::Busy, Shape::Arc),
@@ -77,7 +78,7 @@ fn row(view: &StatusView, image: &Image) -> Row {
         stays: image.stays(),
         used: image.last_used.map(|at| view.ago(at)).unwrap_or_default(),
         key: if image.digest.is_empty() { image.origin.clone() } else { image.digest.clone() },
-        actions: actions(image),
+        actions: if who.may(Permission::ChangeImages) { actions(image) } else { Vec::new() },
         origin,
     }
 }

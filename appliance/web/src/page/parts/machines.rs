@@ -8,6 +8,7 @@ use super::super::machine_forms::buttons;
 use super::{
     Events, Facts, Line, Part, Row, badge, escaped, log_lines, part, rendered, row, workflow_link,
 };
+use crate::rights::Visitor;
 
 #[derive(Template)]
 #[template(path = "machines.html")]
@@ -39,7 +40,7 @@ pub fn machines(view: &StatusView) -> String {
     rendered(&Machines { rows: view.machines.iter().map(|it| row(view, it)).collect() })
 }
 
-pub fn machine(view: &StatusView, name: &str, more: &More, csrf: &str) -> Vec<Part> {
+pub fn machine(view: &StatusView, name: &str, more: &More, who: &Visitor) -> Vec<Part> {
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
         let text = format!("No machine is called ‘{}’.", escaped(name));
         return vec![part("machine", "", format!("<p>{text}</p>"))];
@@ -69,7 +70,7 @@ pub fn machine(view: &StatusView, name: &str, more: &More, csrf: &str) -> Vec<Pa
         "<p>{word}</p>{}{}{}{}",
         row.percent.map(|percent| bar(percent, name)).unwrap_or_default(),
         trouble.unwrap_or_default(),
-        buttons(machine, csrf),
+        buttons(machine, who),
         rendered(&Facts { title: "", facts }) + &workflow
     );
     let lines = machine.story.iter().map(|it| Line {

@@ -4,9 +4,10 @@ use status::plain;
 use status::view::{Nic, StatusView};
 
 use super::{Events, Facts, Line, Part, part, rendered, serve_again};
+use crate::rights::Visitor;
 
-pub fn network(view: &StatusView, csrf: &str) -> Vec<Part> {
-    vec![part("network", "", cards(view, csrf)), part("clients", "DHCP clients", clients(view))]
+pub fn network(view: &StatusView, who: &Visitor) -> Vec<Part> {
+    vec![part("network", "", cards(view, who)), part("clients", "DHCP clients", clients(view))]
 }
 
 fn clients(view: &StatusView) -> String {
@@ -24,13 +25,13 @@ fn clients(view: &StatusView) -> String {
     rendered(&Events { lines, none: "None in the last hour." })
 }
 
-fn cards(view: &StatusView, csrf: &str) -> String {
+fn cards(view: &StatusView, who: &Visitor) -> String {
     let cards: String = view.nics.iter().map(|nic| nic_card(view, nic)).collect();
     if cards.is_empty() {
         return "<p class=\"card\">This box sees no network interface.</p>".to_owned();
     }
     let is_stopped = view.nics.iter().any(Nic::stopped);
-    let again = if is_stopped { serve_again(csrf) } else { String::new() };
+    let again = if is_stopped { serve_again(who) } else { String::new() };
     format!("{again}<div class=\"grid\">{cards}</div>")
 }
 

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use jiff::SignedDuration;
+use machine_actions::Action;
 use status::view::moment::uptime;
 use status::view::problem::{Remedy, Urgency};
 use status::view::{MachineState, Problem, StatusView, headline, problems};
@@ -12,6 +13,7 @@ use super::{
     Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, serve_again,
     share,
 };
+use crate::rights::{Permission, Visitor};
 
 /// Maximum number of machines in the list "in progress".
 const TASKS_MAX: usize = 50;
@@ -44,7 +46,7 @@ struct Card {
 #[template(path = "new.html")]
 struct NewMachines {
     new: Vec<NewMachine>,
-    /// Path of the form for several machines.
+    /// Path of the form for several machines; empty for a visitor who may not install.
     several: &'static str,
 }
 
@@ -69,8 +71,8 @@ struct PortPicture {
     requests: usize,
 }
 
-pub fn now(view: &StatusView, csrf: &str) -> Vec<Part> {
-    let cards: Vec<Card> = problems(view).into_iter().map(|it| card(view, &it, csrf)).collect();
+pub fn now(view: &StatusView, who: &Visitor) -> Vec<Part> {
+    let cards: Vec<Card> = problems(view).into_iter().map(|it| card(view, &it, who)).collect();
     let sentence = headline(view).sentence();
     let tasks = view.machines.iter().filter(|it| it.under_way()).take(TASKS_MAX);
     let tasks = tasks.map(|it| row(view, it)).collect();
@@ -81,7 +83,7 @@ pub fn now(view: &StatusView, csrf: &str) -> Vec<Part> {
     vec![
         part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
         part("needs", "", rendered(&Needs { problems: cards })),
-        part("new", "", new_machines(view, csrf)),
+        part("new", "", new_machines(view, who)),
         part("progress", "In progress", rendered(&Progress { tasks })),
         part("rack", "Rack", rendered(&PortPicture { cells, port, requests: requests(view) })),
         part("events", "Lately", events(view)),
@@ -89,7 +91,7 @@ pub fn now(view: &StatusView, csrf: &str) -> Vec<Part> {
     ]
 }
 
-fn card(view: &StatusView, problem: &Problem, csrf: &str) -> Card {
+fn card(view: &StatusView, problem: &Problem, who: &Visitor) -> Card {
     let name = problem.machine.as_ref();
     let machine = name.and_then(|name| view.machines.iter().find(|it| it.name == *name));
     Card {
@@ -100,8 +102,8 @@ fn card(view: &StatusView, problem: &Problem, csrf: &str) -> Card {
         since: problem.since.map(|at| view.since(at)),
         link: name.map(|name| link(name)),
         actions: match (machine, problem.remedy) {
-            (Some(machine), _) => remedies(machine, csrf),
-            (None, Remedy::Rescan) => serve_again(csrf),
+            (Some(machine), _) => remedies(machine, who),
+            (None, Remedy::Rescan) => serve_again(who),
             (None, _) => String::new(),
         },
     }
@@ -113,11 +115,13 @@ fn requests(view: &StatusView) -> usize {
 }
 
 /// Returns the machines that asked for an address and have no Hardware, with their actions.
-fn new_machines(view: &StatusView, csrf: &str) -> String {
+fn new_machines(view: &StatusView, who: &Visitor) -> String {
     let new = view.machines.iter().filter(|it| it.state == MachineState::New).take(NEW_MAX);
     let new: Vec<NewMachine> =
-        new.map(|it| NewMachine { row: row(view, it), actions: buttons(it, csrf) }).collect();
-    rendered(&NewMachines { new, several: PATH })
+        new.map(|it| NewMachine { row: row(view, it), actions: buttons(it, who) }).collect();
+    let may_install = who.may(Permission::Act(Action::Install));
+    let several = if may_install { PATH } else { "" };
+    rendered(&NewMachines { new, several })
 }
 
 fn events(view: &StatusView) -> String {

@@ -5,14 +5,19 @@ use status::view::moment::uptime;
 use status::view::{StatusView, System, Update};
 
 use super::{Facts, Part, clock, log_lines, part, rendered, share};
+use crate::rights::{Permission, Visitor};
 
 /// Maximum number of log lines on the page.
 const LINES_MAX: usize = 50;
 
-/// Renders the state of the box and its log, as two parts.
-pub fn the_box(view: &StatusView) -> Vec<Part> {
-    let newest = &view.log[view.log.len().saturating_sub(LINES_MAX)..];
-    vec![part("box", "", about(view)), part("log", "Log", log_lines(view, newest))]
+/// Renders the state of the box, and its log if the visitor may read it.
+pub fn the_box(view: &StatusView, who: &Visitor) -> Vec<Part> {
+    let mut parts = vec![part("box", "", about(view))];
+    if who.may(Permission::SeeLog) {
+        let newest = &view.log[view.log.len().saturating_sub(LINES_MAX)..];
+        parts.push(part("log", "Log", log_lines(view, newest)));
+    }
+    parts
 }
 
 fn figures(system: &System) -> Vec<(&'static str, String)> {
@@ -58,8 +63,5 @@ fn about(view: &StatusView) -> String {
     trust.retain(|(_, value)| !value.is_empty());
     let about = rendered(&Facts { title: "System", facts });
     let trust = rendered(&Facts { title: "Trust", facts: trust });
-    format!(
-        "{about}{trust}<p><a class=\"button\" href=\"/kubeconfig\">Download the kubeconfig</a> \
-         <a href=\"/ca.pem\">ca.pem</a></p>"
-    )
+    format!("{about}{trust}<p><a href=\"/ca.pem\">ca.pem</a></p>")
 }

@@ -8,6 +8,7 @@ use status::{plain, words};
 use super::super::More;
 use super::super::machine_forms::buttons;
 use super::{Part, badge, design, escaped, link, log_lines, part, rendered};
+use crate::rights::Visitor;
 
 #[derive(Template)]
 #[template(path = "workflow.html")]
@@ -37,7 +38,7 @@ struct Row {
 }
 
 /// Renders a workflow with its actions and the log of its machine.
-pub fn workflow(view: &StatusView, name: &str, more: &More, csrf: &str) -> Vec<Part> {
+pub fn workflow(view: &StatusView, name: &str, more: &More, who: &Visitor) -> Vec<Part> {
     let Some(details) = &more.work else {
         let text = format!("No workflow is called ‘{}’.", escaped(name));
         return vec![part("workflow", "", format!("<p>{text}</p>"))];
@@ -52,7 +53,7 @@ pub fn workflow(view: &StatusView, name: &str, more: &More, csrf: &str) -> Vec<P
         work,
         machine: if work.machine.is_empty() { String::new() } else { link(&work.machine) },
         trouble: work.trouble.as_ref().map(|it| it.sentence()).unwrap_or_default(),
-        actions: own.map(|machine| buttons(machine, csrf)).unwrap_or_default(),
+        actions: own.map(|machine| buttons(machine, who)).unwrap_or_default(),
     };
     let rows = details.actions.iter().map(|action| row(view, action)).collect();
     vec![

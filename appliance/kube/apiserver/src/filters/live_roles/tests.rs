@@ -6,7 +6,7 @@ use serde_json::json;
 use stdx::SystemClock;
 use store::{Options, Store};
 
-use super::LiveRoles;
+use super::{Authorizer, LiveRoles};
 use resources::builtin;
 use resources::engine::{DeleteOptions, Engine, WriteOptions};
 
@@ -50,4 +50,31 @@ async fn what_somebody_took_in_who_left_is_not_forgotten() {
             assert_eq!(decision.allowed, allowed, "after {polls} polls");
         }
     }
+}
+
+#[tokio::test]
+async fn the_users_of_the_pages_have_the_rights_of_their_role_as_it_is_stored_now() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let store = Store::open(&folder.path().join("objects.redb"), Options::default()).unwrap();
+    let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
+    let authorizer = Authorizer::new(engine.clone());
+    let actions = [
+        Action::on("list", "tinbox.dev", "status", "", ""),
+        Action::on("create", "tinkerbell.org", "workflows", "", ""),
+        Action::on("update", "box.tinbox.dev", "settings", "", ""),
+        Action::on_path("post", "/backup"),
+    ];
+    let of = |group: &str| User::known("jane", [group.to_owned()]);
+    let viewer = of("tinbox:viewer");
+    assert_eq!(authorizer.allowed(&viewer, &actions).await, [false; 4], "no roles are stored yet");
+    resources::roles::ensure(&engine).await.unwrap();
+    assert_eq!(authorizer.allowed(&viewer, &actions).await, [true, false, false, false]);
+    let operator = of("tinbox:operator");
+    assert_eq!(authorizer.allowed(&operator, &actions).await, [true, true, false, false]);
+    for administrator in [of("tinbox:admin"), of(rbac::MASTERS)] {
+        assert_eq!(authorizer.allowed(&administrator, &actions).await, [true; 4]);
+    }
+    let gone = engine.delete(BINDINGS, "", "tinbox:viewer", DeleteOptions::default()).await;
+    gone.unwrap();
+    assert_eq!(authorizer.allowed(&viewer, &actions).await, [false; 4]);
 }
