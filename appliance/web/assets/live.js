@@ -4,6 +4,8 @@
   const root = document.documentElement;
   const foot = document.getElementById("live");
   if (!foot || !window.EventSource) return;
+  // The stream has no CSRF token: new forms get that of the page.
+  const csrf = document.querySelector("input[name=csrf]");
   let last = Date.now();
   const swap = (id, html) => {
     const part = document.getElementById(id);
@@ -13,6 +15,7 @@
     const place = (it) => it.getAttribute("href") || (it.form && it.form.getAttribute("action"));
     const wanted = focused && place(focused);
     part.innerHTML = html;
+    for (const it of part.querySelectorAll("input[name=csrf]")) it.value = csrf.value;
     if (wanted) {
       const again = [...part.querySelectorAll("a, button")].find((it) => place(it) === wanted);
       if (again) again.focus({ preventScroll: true });

@@ -28,11 +28,12 @@ pub fn style(theme: &str) -> String {
     }
 }
 
-/// Returns the entity tag of a file (RFC 9110 section 8.8.3): other content has another tag.
-pub fn tag(content: &str) -> String {
+/// Returns a hash of a text; other texts have other hashes. The hash is for the memory of this
+/// process and of browsers, never for a decision about trust.
+pub fn hash(text: &str) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
-    content.hash(&mut hasher);
-    format!("\"{:016x}\"", hasher.finish())
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the CSS class of a tone.

@@ -19,16 +19,17 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Query, State};
-use axum::http::header::{ACCEPT, COOKIE, ETAG, IF_NONE_MATCH, RETRY_AFTER};
+use axum::http::header::{ACCEPT, COOKIE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use machine_actions::Action;
 use serde::Deserialize;
 use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::design;
+use crate::assets;
+use crate::compression::compress;
 use crate::page::{self, More, Page};
 use crate::response::{self, content, html, see, text};
 use crate::rights::{Permission, Visitor};
@@ -36,7 +37,7 @@ pub(crate) use access::{Peer, address, guard, prove};
 pub use box_actions::pair::PairRequest;
 use box_owner::hash_queue::HashQueue;
 use box_owner::{AccessError, Owner};
-use event_stream::STREAMS_MAX;
+use event_stream::{Feeds, STREAMS_MAX};
 pub use machines::console::ConsoleStream;
 pub(crate) use requested::asked;
 use requested::{host, pages};
@@ -45,7 +46,7 @@ pub use source::{Download, Source, SourceFuture};
 /// Maximum size of a form body in bytes.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
 /// Maximum age of a reused view, so that many open tabs build one view.
-const FRESH: Duration = Duration::from_millis(500);
+pub(crate) const FRESH: Duration = Duration::from_millis(500);
 /// Maximum wait of a request in the hash queue.
 const HASH_WAIT: Duration = Duration::from_secs(10);
 
@@ -55,6 +56,7 @@ pub struct Site {
     pub(crate) source: Arc<dyn Source>,
     shown: Mutex<Option<(Instant, Arc<StatusView>)>>,
     streams: Arc<Semaphore>,
+    pub(crate) feeds: Feeds,
     hashing: Arc<HashQueue>,
 }
 
@@ -66,6 +68,7 @@ impl Site {
             source,
             shown: Mutex::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            feeds: Feeds::default(),
             hashing: Arc::default(),
         })
     }
@@ -136,20 +139,18 @@ pub fn router(site: Arc<Site>) -> Router {
         .route("/panel.png", get(panel))
         .route("/ca.pem", get(ca_pem))
         .route("/assets/style.css", get(style))
-        .route(
-            "/assets/keys.js",
-            get(|| asset("text/javascript; charset=utf-8", design::KEYS_SCRIPT)),
-        )
-        .route("/assets/live.js", get(|| asset("text/javascript; charset=utf-8", design::SCRIPT)))
+        .route("/assets/keys.js", get(async |headers: HeaderMap| assets::KEYS.response(&headers)))
+        .route("/assets/live.js", get(async |headers: HeaderMap| assets::LIVE.response(&headers)))
         .route(
             "/assets/console.js",
-            get(|| asset("text/javascript; charset=utf-8", design::CONSOLE_SCRIPT)),
+            get(async |headers: HeaderMap| assets::CONSOLE.response(&headers)),
         )
         .merge(search::routes())
         .merge(setup::routes())
         .merge(templates::routes())
         .fallback(get(show))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn(compress))
         .layer(from_fn_with_state(Arc::clone(&site), guard::check))
         .with_state(site)
 }
@@ -180,26 +181,10 @@ fn cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value).next()
 }
 
-async fn asset(kind: &'static str, body: &'static str) -> PageResponse {
-    let mut answer = content(StatusCode::OK, kind, body);
-    answer.headers_mut().insert("cache-control", HeaderValue::from_static("max-age=3600"));
-    answer
-}
-
-/// Sends the style sheet in the colors that the person chose. Browsers ask each time, because
-/// Chromium does not tell cached answers apart by the cookie (`Vary`).
+/// Sends the style sheet in the colors that the person chose.
 async fn style(headers: HeaderMap) -> PageResponse {
     let theme = cookie(&headers, response::THEME).unwrap_or_default();
-    let style = design::style(theme);
-    let tag = design::tag(&style);
-    let known = headers.get(IF_NONE_MATCH).is_some_and(|it| it.as_bytes() == tag.as_bytes());
-    let mut answer = match known {
-        true => content(StatusCode::NOT_MODIFIED, "text/css; charset=utf-8", ""),
-        false => content(StatusCode::OK, "text/css; charset=utf-8", style),
-    };
-    answer.headers_mut().insert("cache-control", HeaderValue::from_static("private, no-cache"));
-    answer.headers_mut().extend(HeaderValue::try_from(tag).ok().map(|tag| (ETAG, tag)));
-    answer
+    assets::style(theme).response(&headers)
 }
 
 async fn ca_pem(State(site): SiteState) -> PageResponse {
@@ -250,6 +235,7 @@ async fn events(
     State(site): SiteState,
     query: Query<EventsQuery>,
     headers: HeaderMap,
+    who: Visitor,
 ) -> PageResponse {
     let Some(page) = Page::at(&query.page) else {
         return text(StatusCode::NOT_FOUND, "This page does not exist on this box.");
@@ -258,7 +244,7 @@ async fn events(
         return text(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open. Reload this one.");
     };
     let token = token(&headers).unwrap_or_default().to_owned();
-    event_stream::answer(site, page, token, place)
+    event_stream::answer(site, page, (&headers, token, who.rights), place)
 }
 
 async fn panel(State(site): SiteState) -> PageResponse {

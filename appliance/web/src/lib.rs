@@ -7,7 +7,10 @@
 //! Enter at [`router`] (routes), [`Site`] (owner and data), [`page::Page`] (pages) and
 //! [`setup::Setup`] (first setup, after the claim).
 
+mod assets;
+mod compression;
 mod design;
+mod form_token;
 mod handlers;
 mod multipart;
 pub mod page;

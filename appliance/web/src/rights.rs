@@ -6,6 +6,8 @@ mod table;
 use box_owner::users::{Role, User};
 use machine_actions::{ACTIONS, Action};
 
+use crate::form_token::{is_masked, masked};
+
 pub(crate) use table::{Access, access};
 
 /// API group of data that the box does not store as objects.
@@ -146,19 +148,33 @@ pub struct Visitor {
     pub user: User,
     /// Rights of the user now.
     pub rights: Rights,
-    /// CSRF token of the session, which the forms contain.
+    /// Masked CSRF token of the session, which the forms contain; another one in each response.
     pub csrf: String,
+    /// CSRF token of the session, which no response contains.
+    secret: String,
 }
 
 impl Visitor {
+    /// Creates the visitor of one response. `csrf` is the CSRF token of the session.
+    pub fn new(user: User, rights: Rights, csrf: String) -> Self {
+        Self { user, rights, csrf: masked(&csrf), secret: csrf }
+    }
+
+    /// Creates the visitor of parts that several visitors with the same rights share. Their forms
+    /// have no CSRF token, and nothing in them depends on the user.
+    pub fn shared(rights: Rights) -> Self {
+        let user = User { name: String::new(), role: Role::Viewer, ssh_keys: Vec::new() };
+        Self { user, rights, csrf: String::new(), secret: String::new() }
+    }
+
     /// Returns true if the person has the permission.
     pub fn may(&self, permission: Permission) -> bool {
         self.rights.may(permission)
     }
 
-    /// Returns true if `given` is the CSRF token of the session.
+    /// Returns true if `given` is the masked CSRF token of the session.
     pub fn sent(&self, given: &str) -> bool {
-        given == self.csrf
+        is_masked(given, &self.secret)
     }
 
     /// Returns the sentence for a request without the permission.

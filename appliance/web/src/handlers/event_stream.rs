@@ -1,18 +1,29 @@
-//! Live stream of a page: sends its changed parts as server-sent events.
+//! Live stream of a page: sends its changed parts as server-sent events. Streams of one page share
+//! its parts, so an open tab costs little more than its connection.
 
-use std::collections::BTreeMap;
+mod feed;
+mod frame;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_ENCODING, VARY};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use futures_util::stream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::handlers::Site;
+use crate::compression::takes_gzip;
+use crate::handlers::{PageResponse, Site};
 use crate::page::Page;
+use crate::response::content;
+use crate::rights::Rights;
+use feed::Feed;
+pub use feed::Feeds;
+use frame::{Encoder, Frame};
 
 /// Maximum number of parallel streams. A further stream gets status 503; its page is not updated.
 pub const STREAMS_MAX: usize = 32;
@@ -20,59 +31,102 @@ pub const STREAMS_MAX: usize = 32;
 const EVERY: Duration = Duration::from_secs(1);
 /// Interval of empty messages, which show the page that the box is alive.
 const ALIVE: Duration = Duration::from_secs(5);
+/// Message without changes, for [`ALIVE`].
+static QUIET: LazyLock<Frame> = LazyLock::new(|| Frame::new("parts", None, "{}"));
+/// Last message of a stream whose session has ended.
+static OUT: LazyLock<Frame> = LazyLock::new(|| Frame::new("out", None, "logged out"));
 
 struct Stream {
     site: Arc<Site>,
     page: Page,
+    feed: Arc<Feed>,
     token: String,
-    sent: BTreeMap<&'static str, String>,
+    /// Hash of each part that was sent.
+    sent: BTreeMap<&'static str, u64>,
+    /// Encoded messages of this tick: at most one for each part of the page.
+    pending: VecDeque<Bytes>,
+    encoder: Encoder,
     quiet: Duration,
     ticks: Interval,
     over: bool,
     _place: OwnedSemaphorePermit,
 }
 
-/// Starts the stream of one browser tab. The stream ends with the session of `token`.
-pub fn answer(site: Arc<Site>, page: Page, token: String, place: OwnedSemaphorePermit) -> Response {
+/// Starts the stream of one browser tab for a request with `headers`. The stream ends with the
+/// session of `token`, and follows changes of its rights.
+///
+/// The stream is compressed for a client that accepts gzip. It contains no CSRF token: the script
+/// of the page fills in the token of the page.
+pub fn answer(
+    site: Arc<Site>,
+    page: Page,
+    (headers, token, rights): (&HeaderMap, String, Rights),
+    place: OwnedSemaphorePermit,
+) -> PageResponse {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (sent, quiet) = (BTreeMap::new(), Duration::ZERO);
-    let start = Stream { site, page, token, sent, quiet, ticks, over: false, _place: place };
-    let events = stream::unfold(start, |mut stream| async move {
-        let event = stream.next().await?;
-        Some((Ok::<_, Infallible>(event), stream))
+    let is_gzip = takes_gzip(headers);
+    let start = Stream {
+        feed: site.feeds.of(&page, rights),
+        page,
+        site,
+        token,
+        sent: BTreeMap::new(),
+        pending: VecDeque::new(),
+        encoder: if is_gzip { Encoder::gzip() } else { Encoder::Plain },
+        quiet: Duration::ZERO,
+        ticks,
+        over: false,
+        _place: place,
+    };
+    let messages = stream::unfold(start, |mut stream| async move {
+        let bytes = stream.next().await?;
+        Some((Ok::<_, Infallible>(bytes), stream))
     });
-    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+    let mut answer = content(StatusCode::OK, "text/event-stream", Body::from_stream(messages));
+    answer.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if is_gzip {
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    answer
 }
 
 impl Stream {
-    async fn next(&mut self) -> Option<Event> {
-        if self.over {
-            return None;
-        }
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if let Some(bytes) = self.pending.pop_front() {
+                return Some(bytes);
+            }
+            if self.over {
+                return None;
+            }
             self.ticks.tick().await;
-            let Some(who) = self.site.visitor(&self.token, false).await else {
-                self.over = true;
-                return Some(Event::default().event("out").data("logged out"));
-            };
-            let view = self.site.view().await;
-            let more = self.site.more(&self.page, &view).await;
-            let mut changed = BTreeMap::new();
-            for part in self.page.parts(&view, &more, &who) {
-                if self.sent.get(part.id) != Some(&part.html) {
-                    changed.insert(part.id, part.html.clone());
-                    self.sent.insert(part.id, part.html);
-                }
+            self.collect().await;
+        }
+    }
+
+    /// Encodes the messages of one tick.
+    async fn collect(&mut self) {
+        let Some(visitor) = self.site.visitor(&self.token, false).await else {
+            self.over = true;
+            self.pending.push_back(self.encoder.encode(&OUT));
+            self.pending.extend(self.encoder.finish());
+            return;
+        };
+        if visitor.rights != self.feed.rights {
+            self.feed = self.site.feeds.of(&self.page, visitor.rights);
+        }
+        for part in self.feed.parts(&self.site).await.iter() {
+            if self.sent.insert(part.id, part.hash) != Some(part.hash) {
+                self.pending.push_back(self.encoder.encode(&part.frame));
             }
-            self.quiet += EVERY;
-            if changed.is_empty() && self.quiet < ALIVE {
-                continue;
-            }
+        }
+        self.quiet += EVERY;
+        if self.pending.is_empty() && self.quiet >= ALIVE {
+            self.pending.push_back(self.encoder.encode(&QUIET));
+        }
+        if !self.pending.is_empty() {
             self.quiet = Duration::ZERO;
-            let data = serde_json::to_string(&changed).unwrap_or_default();
-            let id = view.revision.to_string();
-            return Some(Event::default().event("parts").id(id).data(data));
         }
     }
 }

@@ -25,8 +25,9 @@ use crate::rights::{Rights, Visitor};
 const PAGE_BYTES_MAX: usize = 60_000;
 
 fn owner() -> Visitor {
-    let owner = visitor(UserRole::Admin);
-    Visitor { rights: Rights::of(|_| true), ..owner }
+    let mut owner = visitor(UserRole::Admin);
+    owner.rights = Rights::of(|_| true);
+    owner
 }
 
 fn two_cards() -> [NicSetup; 2] {

@@ -16,7 +16,7 @@ pub const CSRF: &str = "c5rf";
 pub fn visitor(role: Role) -> Visitor {
     let ssh_keys = vec!["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA jane@laptop".to_owned()];
     let user = Account { name: "jane".to_owned(), role, ssh_keys };
-    Visitor { user, rights: rights(role), csrf: CSRF.to_owned() }
+    Visitor { csrf: CSRF.to_owned(), ..Visitor::new(user, rights(role), String::new()) }
 }
 
 /// Returns the rights of the default ClusterRole.

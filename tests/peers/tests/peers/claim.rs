@@ -115,3 +115,37 @@ fn a_shell_claims_the_box() {
     let late = claim(&tinboxd, &late, &right, &code);
     assert_eq!(end(&late), Some(1), "it has an owner: {late:?}");
 }
+
+/// Requests a path of the pages with curl. Returns the decoded text, the status, the bytes on the
+/// wire and the encoding.
+fn requested(tinboxd: &Tinboxd, path: &str, options: &[&str]) -> (String, [String; 3]) {
+    let mut curl = Command::new("curl");
+    curl.args(["-ksS", "-w", "%{stderr}%{http_code} %{size_download} %header{content-encoding}"]);
+    curl.args(options).arg(format!("https://{}:8443{path}", tinboxd.address()));
+    let output = curl.current_dir(tinboxd.folder()).output().unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let mut figures = printed.splitn(3, ' ').map(str::to_owned);
+    let figures = [(); 3].map(|()| figures.next().unwrap());
+    (String::from_utf8(output.stdout).unwrap(), figures)
+}
+
+#[test]
+fn curl_gets_pages_and_files_compressed_and_files_only_once() {
+    let tinboxd = unclaimed();
+    for path in ["/S", "/assets/style.css", "/assets/live.js"] {
+        let (plain, [status, size, encoding]) = requested(&tinboxd, path, &[]);
+        assert_eq!((status.as_str(), encoding.as_str()), ("200", ""), "{path}");
+        assert_eq!(size, plain.len().to_string(), "{path}");
+        let (text, [status, size, encoding]) = requested(&tinboxd, path, &["--compressed"]);
+        assert_eq!((status.as_str(), encoding.as_str()), ("200", "gzip"), "{path}");
+        assert_eq!(text, plain, "{path}");
+        let size: usize = size.parse().unwrap();
+        assert!(size * 4 < plain.len() * 3, "{path}: {size} of {}", plain.len());
+    }
+    let file = "/assets/live.js";
+    requested(&tinboxd, file, &["--compressed", "--etag-save", "tag"]);
+    let (text, [status, ..]) =
+        requested(&tinboxd, file, &["--compressed", "--etag-compare", "tag"]);
+    assert_eq!((status.as_str(), text.as_str()), ("304", ""));
+}

@@ -22,7 +22,7 @@ impl Site {
             false => self.owner.session_user(token)?,
         };
         let rights = self.source.rights(&session.user).await;
-        Some(Visitor { user: session.user, rights, csrf: session.csrf })
+        Some(Visitor::new(session.user, rights, session.csrf))
     }
 }
 

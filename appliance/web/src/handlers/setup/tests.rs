@@ -19,6 +19,7 @@ use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
 use super::{NicSetup, Setup, UpdateTimes};
+use crate::form_token::masked;
 use crate::handlers::{Download, Site, Source, SourceFuture, router};
 use crate::rights::Rights;
 use box_owner::users::User;
@@ -192,7 +193,7 @@ impl Browser {
 
     /// Returns the CSRF token of the session.
     fn csrf(&self) -> String {
-        self.owner.session(self.cookie.split_once('=').unwrap().1).unwrap().csrf
+        masked(&self.owner.session(self.cookie.split_once('=').unwrap().1).unwrap().csrf)
     }
 }
 

@@ -28,7 +28,7 @@ impl Claimed {
         let form = format!("code={code}&passphrase={PASSPHRASE}&again={PASSPHRASE}");
         let answer = ask(&router, "POST /S", &[], &form).await;
         let cookie = header(&answer, "set-cookie").split(';').next().unwrap().to_owned();
-        let csrf = owner.session(cookie.split_once('=').unwrap().1).unwrap().csrf;
+        let csrf = masked(&owner.session(cookie.split_once('=').unwrap().1).unwrap().csrf);
         (Self { router, clock, records, left }, cookie, csrf)
     }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use stdx::SystemClock;
 
 use super::{Example, Memory, OWNER, ask, header};
+use crate::form_token::masked;
 use crate::handlers::{Site, router};
 use box_owner::Owner;
 
@@ -37,7 +38,7 @@ impl Browser {
     pub fn new() -> Self {
         let owner = Arc::new(Owner::open(Arc::<Memory>::default(), Arc::new(SystemClock)).unwrap());
         let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
-        let csrf = owner.session(&token).unwrap().csrf;
+        let csrf = masked(&owner.session(&token).unwrap().csrf);
         let source = Example::default();
         let stored = Arc::clone(&source.objects);
         let put = |kind: Resource, name: &str, spec: Value, status: Value| {

@@ -34,7 +34,7 @@ impl Staffed {
         let form = format!("name={name}&passphrase={passphrase}");
         let answer = ask(&self.router, "POST /login", &[], &form).await;
         let cookie = header(&answer, "set-cookie").split(';').next()?.to_owned();
-        let csrf = self.owner.session(cookie.split_once('=')?.1)?.csrf;
+        let csrf = masked(&self.owner.session(cookie.split_once('=')?.1)?.csrf);
         Some(Session { cookie, csrf })
     }
 
