@@ -70,7 +70,6 @@ bench-bmc: setup ## measure power control beside ipmitool and sushy, and 1,000 B
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-bmc
 
 bench-web: setup ## measure the page beside Tinkerbell's UI, and 20 open tabs
-	@tests/peers/tinkerbell-server/build.sh >/dev/null
 	$(CARGO) build --release -p supervisor -p api-bench
 	@TINBOXD=target/x86_64-unknown-linux-gnu/release/tinboxd \
 	  target/x86_64-unknown-linux-gnu/release/tinbox-bench-web

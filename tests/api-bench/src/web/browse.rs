@@ -14,6 +14,10 @@ use serde_json::Value;
 
 /// Number of measured requests of each page.
 const REPEATS: usize = 30;
+/// Number of new connections of which the first byte is measured.
+const CONNECTIONS: usize = 5;
+/// Time for which the traffic of a tab is measured, in seconds.
+const TRAFFIC_SECONDS: u32 = 10;
 /// Maximum time until the pages are served.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Port of the pages.
@@ -27,6 +31,8 @@ pub struct Visit {
     pub bytes: u64,
     /// Median time to the first byte of the page on an open connection, in milliseconds.
     pub first_byte_ms: f64,
+    /// Median time to the first byte on a new connection, with its TLS handshake, in milliseconds.
+    pub connected_ms: f64,
 }
 
 /// Returns the cost of the page at `url`. `options` are further arguments of curl.
@@ -54,7 +60,12 @@ pub fn visit(url: &str, options: &[String]) -> Result<Visit> {
     let repeated = vec![url.to_owned(); REPEATS + 1];
     let times: Vec<f64> =
         measured(&repeated, options)?.into_iter().skip(1).map(|(_, millis)| millis).collect();
-    Ok(Visit { bytes, first_byte_ms: median(times) })
+    let mut connected = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let one = measured(&repeated[..1], options)?;
+        connected.extend(one.into_iter().map(|(_, millis)| millis));
+    }
+    Ok(Visit { bytes, first_byte_ms: median(times), connected_ms: median(connected) })
 }
 
 fn text(url: &str, options: &[String]) -> Result<String> {
@@ -129,6 +140,22 @@ impl BoxPages {
     /// Returns the arguments of curl for the session of the owner.
     pub fn session(&self) -> Vec<String> {
         vec!["-b".to_owned(), self.cookies.display().to_string()]
+    }
+
+    /// Returns the traffic of the live stream of a page, in KiB a second.
+    ///
+    /// # Errors
+    /// The stream ends.
+    pub fn traffic(&self, path: &str) -> Result<f64> {
+        let mut curl = Command::new("curl");
+        curl.args(["-ksSN", "-o", "/dev/null", "-w", "%{stderr}%{size_download}\\n"]);
+        curl.args(["-H", "Accept-Encoding: gzip", "-m", &TRAFFIC_SECONDS.to_string()]);
+        let output = curl.args(self.session()).arg(self.url(path)).output()?;
+        let printed = String::from_utf8_lossy(&output.stderr);
+        let bytes = printed.lines().find_map(|line| line.parse::<u64>().ok());
+        let bytes = bytes.with_context(|| format!("curl printed {printed}"))?;
+        ensure!(output.status.code() == Some(28), "expected a timeout, found {printed}");
+        Ok(bytes as f64 / 1024.0 / f64::from(TRAFFIC_SECONDS))
     }
 
     /// Returns the cost of a page.
