@@ -1,7 +1,10 @@
 //! Compression of responses with gzip (RFC 1952), where the client accepts it.
 //!
-//! Compressed are the pages, whose CSRF tokens [`form_token`](crate::form_token) masks. Everything
-//! else with a secret in it, such as a kubeconfig or a backup, is sent as it is.
+//! The size of a compressed page that repeats text of its request reveals secrets in the page to a
+//! site that makes the browser request it many times (BREACH). So a request that another origin
+//! caused gets its page as it is, and [`form_token`](crate::form_token) masks the CSRF tokens for
+//! browsers that do not report the origin. Files with a secret, such as a kubeconfig or a backup,
+//! are never compressed.
 
 use std::io::Write as _;
 
@@ -28,7 +31,7 @@ const TEXTS: [&str; 5] =
 /// without a known size, such as a live stream, is left as it is. The response to HEAD still has
 /// its body here, so it gets the headers of GET.
 pub async fn compress(request: Request, next: Next) -> Response<Body> {
-    let accepted = takes_gzip(request.headers());
+    let accepted = takes_gzip(request.headers()) && !is_of_other_origin(request.headers());
     let mut answer = next.run(request).await;
     if !is_text(answer.headers()) || answer.headers().contains_key(CONTENT_ENCODING) {
         return answer;
@@ -88,6 +91,13 @@ pub fn takes_gzip(headers: &HeaderMap) -> bool {
         any |= coding == "*" && taken;
     }
     any
+}
+
+/// Returns true if the browser reports that a page of another origin caused the request, such as a
+/// program at another port of the box (Fetch Metadata, `Sec-Fetch-Site`).
+fn is_of_other_origin(headers: &HeaderMap) -> bool {
+    let cause = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    cause.is_some_and(|it| it != b"same-origin" && it != b"none")
 }
 
 fn is_text(headers: &HeaderMap) -> bool {

@@ -66,3 +66,18 @@ async fn files_are_compressed_before_the_login_and_secrets_never() {
         assert_eq!((answer.status(), header(&answer, "content-encoding")), (StatusCode::OK, ""));
     }
 }
+
+#[tokio::test]
+async fn a_page_that_another_origin_requested_is_not_compressed() {
+    let (owner, router) = site();
+    let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
+    let cookie = format!("{}={token}", crate::response::COOKIE);
+    for (cause, encoding) in
+        [("cross-site", ""), ("same-site", ""), ("same-origin", "gzip"), ("none", "gzip")]
+    {
+        let headers = [("cookie", cookie.as_str()), BROWSER, ("sec-fetch-site", cause)];
+        let answer = ask(&router, "GET /search?q=value%3D%22a", &headers, "").await;
+        assert_eq!(answer.status(), StatusCode::OK, "{cause}");
+        assert_eq!(header(&answer, "content-encoding"), encoding, "{cause}");
+    }
+}
