@@ -29,7 +29,6 @@ use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::assets;
-use crate::compression::compress;
 use crate::page::{self, More, Page};
 use crate::response::{self, content, html, see, text};
 use crate::rights::{Permission, Visitor};
@@ -39,6 +38,7 @@ use box_owner::hash_queue::HashQueue;
 use box_owner::{AccessError, Owner};
 use event_stream::{Feeds, STREAMS_MAX};
 pub use machines::console::ConsoleStream;
+use page_http::compression::compress;
 pub(crate) use requested::asked;
 use requested::{host, pages};
 pub use source::{Download, Source, SourceFuture};

@@ -8,11 +8,8 @@
 //! [`setup::Setup`] (first setup, after the claim).
 
 mod assets;
-mod compression;
 mod design;
-mod form_token;
 mod handlers;
-mod multipart;
 pub mod page;
 mod response;
 pub mod rights;

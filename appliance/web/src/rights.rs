@@ -6,7 +6,7 @@ mod table;
 use box_owner::users::{Role, User};
 use machine_actions::{ACTIONS, Action};
 
-use crate::form_token::{is_masked, masked};
+use page_http::form_token::{is_masked, masked};
 
 pub(crate) use table::{Access, access};
 

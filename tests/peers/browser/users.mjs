@@ -124,7 +124,24 @@ try {
   await owner.fill("#filter", "joe");
   await press(owner, "Filter");
   await rows("joe").filter({ hasText: "post /machines/nuc-01/power-on" }).first().waitFor();
-  check((await rows("jane").count()) === 0, "the filter shows other users");
+  const shown = await owner.locator("tbody tr").count();
+  check((await rows("joe").count()) === shown, "the filter shows other records");
+
+  // A token for a program: its download is the only copy.
+  await owner.goto(`${url}/tokens`);
+  await look(owner, "tokens");
+  await owner.fill("#name", "ci");
+  await owner.check("input[value=operator]");
+  const [download] = await Promise.all([
+    owner.waitForEvent("download"),
+    press(owner, "Create, and download the kubeconfig"),
+  ]);
+  check(download.suggestedFilename() === "ci.kubeconfig", "the file has another name");
+  await owner.goto(`${url}/tokens`);
+  await rows("ci").filter({ hasText: "operator" }).waitFor();
+  await owner.getByRole("button", { name: "Revoke the token of ci" }).click();
+  await owner.waitForURL(`${url}/tokens`);
+  check((await rows("operator").count()) === 0, "the token is still there");
 } catch (error) {
   browser.complaints.push(error.message);
 } finally {

@@ -23,7 +23,7 @@ const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 70] = [
+const PLACES: [Place; 71] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -140,7 +140,12 @@ const PLACES: [Place; 70] = [
         ],
     ),
     place("endpoints", 3, &["api", "http-edge", "objects", "platform", "stdx", "tls-pin"]),
-    place("web", 3, &["box-owner", "help", "machine-actions", "status", "stdx", "template-editor"]),
+    place("page-http", 1, &["stdx"]),
+    place(
+        "web",
+        3,
+        &["box-owner", "help", "machine-actions", "page-http", "status", "stdx", "template-editor"],
+    ),
     place("panel", 3, &["api", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),

@@ -2,7 +2,6 @@
 //! its parts, so an open tab costs little more than its connection.
 
 mod feed;
-mod frame;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -16,14 +15,14 @@ use futures_util::stream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::compression::takes_gzip;
 use crate::handlers::{PageResponse, Site};
 use crate::page::Page;
 use crate::response::content;
 use crate::rights::Rights;
 use feed::Feed;
 pub use feed::Feeds;
-use frame::{Encoder, Frame};
+use page_http::compression::takes_gzip;
+use page_http::event_frame::{Encoder, Frame};
 
 /// Maximum number of parallel streams. A further stream gets status 503; its page is not updated.
 pub const STREAMS_MAX: usize = 32;

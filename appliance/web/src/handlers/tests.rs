@@ -35,12 +35,12 @@ use tower::ServiceExt as _;
 use self::example_box::{Example, Memory};
 use super::requested::host_of;
 use super::{ConsoleStream, Download, PairRequest, Site, Source, SourceFuture, plain, router};
-use crate::form_token::masked;
 use crate::handlers::audit::PageRequest;
 use crate::rights::Rights;
 use crate::rights::tests::rights;
 use box_owner::users::User;
 use box_owner::{Owner, PrivateFiles};
+use page_http::form_token::masked;
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 

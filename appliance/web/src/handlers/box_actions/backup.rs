@@ -14,11 +14,11 @@ use tokio::sync::mpsc;
 
 use crate::handlers::access::foreign;
 use crate::handlers::{PageResponse, Peer, Site, SiteState, address, asked, prove, refused};
-use crate::multipart;
 use crate::page;
 use crate::response::{content, html, see, text};
 use crate::rights::Visitor;
 use box_owner::AccessError;
+use page_http::multipart;
 
 /// Maximum time to read the rest of a refused form. A browser shows the response only after it has
 /// sent the whole form.

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use super::frame::Frame;
 use crate::design;
 use crate::handlers::{FRESH, Site};
 use crate::page::Page;
 use crate::rights::{Rights, Visitor};
+use page_http::event_frame::Frame;
 
 /// Open pages with their parts: at most one for each open stream.
 #[derive(Default)]

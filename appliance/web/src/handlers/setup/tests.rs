@@ -19,11 +19,11 @@ use tokio::sync::mpsc::Receiver;
 use tower::ServiceExt as _;
 
 use super::{NicSetup, Setup, UpdateTimes};
-use crate::form_token::masked;
 use crate::handlers::{Download, Site, Source, SourceFuture, router};
 use crate::rights::Rights;
 use box_owner::users::User;
 use box_owner::{Owner, PrivateFiles};
+use page_http::form_token::masked;
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);

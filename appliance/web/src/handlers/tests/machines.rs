@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use stdx::SystemClock;
 
 use super::{Example, Memory, OWNER, ask, header};
-use crate::form_token::masked;
 use crate::handlers::{Site, router};
 use box_owner::Owner;
+use page_http::form_token::masked;
 
 /// Browser of the owner, and the objects of the box.
 pub struct Browser {

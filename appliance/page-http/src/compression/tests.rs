@@ -13,8 +13,6 @@ use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
 use super::{COMPRESSED_BYTES_MIN, compress, takes_gzip};
-use crate::response::content;
-use axum::http::StatusCode;
 
 /// Header of Chromium and Firefox over TLS.
 const BROWSER: &str = "gzip, deflate, br, zstd";
@@ -23,7 +21,8 @@ const HTML: &str = "text/html; charset=utf-8";
 /// Sends a request to a service that answers with `kind` and `size` bytes.
 async fn ask(method: &str, accepted: &str, (kind, size): (&'static str, u64)) -> Response<Body> {
     let make = move || async move {
-        let mut answer = content(StatusCode::OK, kind, "a".repeat(size as usize));
+        let mut answer = Response::new(Body::from("a".repeat(size as usize)));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         answer.headers_mut().insert(ETAG, HeaderValue::from_static("\"plain\""));
         answer
     };
