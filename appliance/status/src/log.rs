@@ -41,3 +41,15 @@ pub struct AuditLine {
     /// True if the request was refused or failed.
     pub failed: bool,
 }
+
+impl AuditLine {
+    /// Returns the result of the request as a word.
+    pub fn result(&self) -> &'static str {
+        match self.code {
+            401 | 403 | 429 => "refused",
+            400..=499 => "not possible",
+            500.. => "failed",
+            _ => "done",
+        }
+    }
+}

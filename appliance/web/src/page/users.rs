@@ -2,6 +2,7 @@
 
 use askama::Template;
 use box_owner::users::{ROLES, Role, User};
+use jiff::SignedDuration;
 use percent_encoding::utf8_percent_encode;
 use status::log::AuditLine;
 use status::view::StatusView;
@@ -12,6 +13,8 @@ use crate::rights::Visitor;
 
 /// Entry of the navigation under which these pages are.
 const HERE: &str = "/box";
+/// Age from which a record has its age in place of the time of day.
+const TIME_OF_DAY: SignedDuration = SignedDuration::from_hours(12);
 /// Path of the list of users.
 const USERS: &str = "/users";
 
@@ -99,6 +102,10 @@ struct Audit<'a> {
 
 /// Renders the audit log, newest first. `text` is the typed filter.
 pub fn audit(view: &StatusView, who: &Visitor, lines: &[AuditLine], text: &str) -> String {
-    let times = lines.iter().map(|it| view.time_of_day(it.at)).collect();
+    let time = |at| match view.now.duration_since(at) {
+        age if age < TIME_OF_DAY => view.time_of_day(at),
+        _ => view.ago(at),
+    };
+    let times = lines.iter().map(|it| time(it.at)).collect();
     with_rail(view, who, ("Audit log", HERE), &rendered(&Audit { lines, text, times }))
 }

@@ -200,7 +200,7 @@ async fn the_audit_log_names_the_user() {
     let adam = box_.login("adam", PASSPHRASE).await.unwrap();
     let (status, page) = box_.send(&adam, "GET /audit?q=viewer", "").await;
     assert_eq!(status, StatusCode::OK);
-    assert!(page.contains("POST /box/identify") && page.contains(">403<"), "{page}");
+    assert!(page.contains("POST /box/identify") && page.contains(">refused<"), "{page}");
     assert!(page.contains("POST /login") && !page.contains(">adam</td>"), "{page}");
 }
 
