@@ -34,7 +34,7 @@ pub fn code(tinboxd: &Tinboxd) -> String {
 
 /// Folder of the screenshots, for people.
 pub fn pictures() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/pages");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/shots");
     fs::create_dir_all(&folder).unwrap();
     folder
 }

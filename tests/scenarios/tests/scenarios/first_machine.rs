@@ -13,7 +13,7 @@ use crate::watch::{SMALL, tiny, wait_small_system};
 /// Folder of the scripts that drive a browser.
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/browser");
 /// Folder of the screenshots, for people.
-const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../out/pages");
+const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../out/shots");
 
 #[test]
 fn an_unknown_machine_is_installed_from_the_page_alone() {
