@@ -66,9 +66,11 @@ fn a_box_restarts_and_switches_itself_off() {
 fn a_cut_loses_what_no_program_has_synced() {
     let lab = Lab::new("unsynced");
     let (place, disk) = (lab.place("box", 0x63), lab.disk("disk"));
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         let machine = started(&place, &disk);
-        let file = |name: &str| machine.root().join("state").join(name).display().to_string();
+        // Each attempt has files of its own: a file that an earlier attempt wrote may survive.
+        let path = |name: &str| Path::new("state").join(format!("{name}-{attempt}"));
+        let file = |name: &str| machine.root().join(path(name)).display().to_string();
         for (name, option) in [("synced", "conv=fsync"), ("unsynced", "conv=notrunc")] {
             let mut write = machine.command("dd").unwrap();
             write.args(["if=/proc/sys/kernel/random/uuid", option]);
@@ -77,7 +79,7 @@ fn a_cut_loses_what_no_program_has_synced() {
         machine.cut_power().unwrap();
 
         let machine = started(&place, &disk);
-        let file = |name: &str| machine.root().join("state").join(name);
+        let file = |name: &str| machine.root().join(path(name));
         let read = |name: &str| run(machine.command("cat").unwrap().arg(file(name)));
         assert_eq!(read("synced").unwrap().trim().len(), UUID, "a synced file is lost");
         let is_lost = read("unsynced").map_or(true, |text| text.trim().len() != UUID);
