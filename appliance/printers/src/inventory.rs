@@ -1,9 +1,24 @@
 //! Hardware of a machine as a table, from the facts that its agent reported.
 
+use api::tinkerbell::AGENT_ATTRIBUTES;
 use serde_json::{Map, Value, json};
 use status::plain;
 
 use crate::table::Table;
+
+/// Annotation of a Hardware with the facts for which Tinkerbell's attributes have no field.
+const INVENTORY: &str = "tinbox.dev/inventory";
+
+/// Returns the facts in the annotations of a Hardware: `attributes`, in the format of Tinkerbell's
+/// agents, and `inventory`, in that of Tinbox. Facts that no agent has reported are null.
+pub fn facts(hardware: &Value) -> Map<String, Value> {
+    let annotation = |key: &str| -> Value {
+        let text = hardware["metadata"]["annotations"][key].as_str();
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    };
+    let names = [("attributes", AGENT_ATTRIBUTES), ("inventory", INVENTORY)];
+    names.into_iter().map(|(name, key)| (name.to_owned(), annotation(key))).collect()
+}
 
 /// Table of the facts of one machine.
 struct Rows(Table);
@@ -29,10 +44,9 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Formats the facts `attributes`, in the format of Tinkerbell's agents, and `inventory`, in that
-/// of Tinbox. Either may be missing.
-pub fn table(annotations: &Map<String, Value>) -> Table {
-    let (attributes, inventory) = (&annotations["attributes"], &annotations["inventory"]);
+/// Formats the facts of a machine, as [`facts`] returns them.
+pub fn table(facts: &Map<String, Value>) -> Table {
+    let (attributes, inventory) = (&facts["attributes"], &facts["inventory"]);
     let mut rows = Rows(Table::new(&["PART", "NAME", "SIZE", "WHAT", "SERIAL"]));
     boards(&mut rows, attributes, inventory);
     for cpu in list(&attributes["cpu"]["processors"]) {

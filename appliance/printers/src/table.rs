@@ -101,6 +101,16 @@ impl Table {
         }
     }
 
+    /// Returns the headings of all columns.
+    pub fn headings(&self) -> &[&'static str] {
+        &self.headings
+    }
+
+    /// Returns the texts of each row.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
+        self.rows.iter().map(|row| row.iter().map(|cell| cell.text.as_str()).collect())
+    }
+
     /// Returns the width of every column, in characters.
     pub fn widths(&self) -> Vec<usize> {
         let width = |at: usize, heading: &str| {

@@ -20,71 +20,100 @@ use serde_json::{Value, json};
 /// Drivers of BMCs with their queues; empty until the controllers start, and in safe mode.
 pub type StartedDrivers = Arc<OnceLock<Arc<dyn Drivers>>>;
 
+/// Reader of the BMCs of machines.
 #[derive(Clone)]
-struct Access {
-    objects: Arc<dyn Objects>,
-    drivers: StartedDrivers,
+pub struct BmcReader {
+    pub objects: Arc<dyn Objects>,
+    pub drivers: StartedDrivers,
+}
+
+/// Reason why a BMC cannot be read; the text is for people.
+#[derive(Debug)]
+pub enum ReadingError {
+    /// There is no such BMC Machine or reading, or the driver does not offer the reading.
+    NotFound(String),
+    /// The BMC is not reached now, or refuses.
+    Unavailable(String),
+    /// The object of the BMC cannot be read.
+    Internal(String),
+}
+
+impl ReadingError {
+    /// Returns the reason; a hint follows in a line of its own.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::NotFound(why) | Self::Unavailable(why) | Self::Internal(why) => why,
+        }
+    }
 }
 
 /// Returns the route of the readings: `events` (newest last, at most [`LogEntry::LIMIT`]),
 /// `sensors` and `inventory` of the BMC Machine `name`. Each request waits in the queue of its BMC.
-pub fn router(objects: Arc<dyn Objects>, drivers: StartedDrivers) -> Router {
+pub fn router(reader: BmcReader) -> Router {
     let path = "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/bmcmachines/{name}/{reading}";
-    Router::new().route(path, get(read)).with_state(Access { objects, drivers })
+    Router::new().route(path, get(read)).with_state(reader)
 }
 
 async fn read(
-    State(access): State<Access>,
+    State(reader): State<BmcReader>,
     Path((namespace, name, reading)): Path<(String, String, String)>,
 ) -> Result<Response, Response> {
-    let driver = access.driver(&ObjectKey::new(&namespace, &name)).await?;
-    let driver = driver.as_ref();
-    let found = match reading.as_str() {
-        "events" => driver.events().await.map(|found| found.iter().map(event).collect()),
-        "sensors" => driver.sensors().await.map(|found| found.iter().map(sensor).collect()),
-        "inventory" => driver.inventory().await.map(|found| inventory(&found)),
-        other => {
-            let why = format!("expected events, sensors or inventory, found {other:?}");
-            return Err(failure(StatusCode::NOT_FOUND, "NotFound", &why));
-        }
-    };
-    found.map(|found| Json(found).into_response()).map_err(|error| refused(driver, &error))
+    let found = reader.read(&ObjectKey::new(&namespace, &name), &reading).await;
+    found.map(|found| Json(found).into_response()).map_err(|error| {
+        let (status, reason) = match &error {
+            ReadingError::NotFound(_) => (StatusCode::NOT_FOUND, "NotFound"),
+            ReadingError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
+            ReadingError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+        };
+        failure(status, reason, error.text())
+    })
 }
 
-impl Access {
-    async fn driver(&self, key: &ObjectKey) -> Result<Arc<dyn Driver>, Response> {
+impl BmcReader {
+    /// Reads `events`, `sensors` or `inventory` of the BMC Machine with this key.
+    ///
+    /// # Errors
+    /// The reading or the BMC does not exist, or the BMC cannot be read now.
+    pub async fn read(&self, key: &ObjectKey, reading: &str) -> Result<Value, ReadingError> {
+        let driver = self.driver(key).await?;
+        let driver = driver.as_ref();
+        let found = match reading {
+            "events" => driver.events().await.map(|found| found.iter().map(event).collect()),
+            "sensors" => driver.sensors().await.map(|found| found.iter().map(sensor).collect()),
+            "inventory" => driver.inventory().await.map(|found| inventory(&found)),
+            other => {
+                let why = format!("expected events, sensors or inventory, found {other:?}");
+                return Err(ReadingError::NotFound(why));
+            }
+        };
+        found.map_err(|error| refused(driver, &error))
+    }
+
+    async fn driver(&self, key: &ObjectKey) -> Result<Arc<dyn Driver>, ReadingError> {
         let found: Result<Machine, _> = fetch(self.objects.as_ref(), MACHINE, key).await;
         let machine = found.map_err(|error| match error {
             ObjectError::NotFound(_) => {
-                let why = format!("BMC machine {key} does not exist");
-                failure(StatusCode::NOT_FOUND, "NotFound", &why)
+                ReadingError::NotFound(format!("BMC machine {key} does not exist"))
             }
-            error => {
-                let why = format!("cannot read BMC machine {key}: {error}");
-                failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &why)
-            }
+            error => ReadingError::Internal(format!("cannot read BMC machine {key}: {error}")),
         })?;
         let drivers = self.drivers.get().ok_or_else(|| {
-            unavailable("no BMC is reached now: the box is starting, or in safe mode")
+            let why = "no BMC is reached now: the box is starting, or in safe mode";
+            ReadingError::Unavailable(why.to_owned())
         })?;
         let (objects, connection) = (self.objects.as_ref(), &machine.spec.connection);
         let driver = connect_machine(objects, drivers.as_ref(), connection, key, Some(key)).await;
-        driver.map_err(|why| unavailable(&why))
+        driver.map_err(ReadingError::Unavailable)
     }
 }
 
-fn unavailable(why: &str) -> Response {
-    failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", why)
-}
-
-fn refused(driver: &dyn Driver, error: &Error) -> Response {
+fn refused(driver: &dyn Driver, error: &Error) -> ReadingError {
     match error {
         Error::FeatureMissing { .. } => {
             let offered = driver.capabilities().names().join(", ");
-            let why = format!("{}\nhint: it has {offered}", error.sentence());
-            failure(StatusCode::NOT_FOUND, "NotFound", &why)
+            ReadingError::NotFound(format!("{}\nhint: it has {offered}", error.sentence()))
         }
-        error => unavailable(&error.sentence()),
+        error => ReadingError::Unavailable(error.sentence()),
     }
 }
 

@@ -6,9 +6,9 @@ use axum::body::Bytes;
 use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use crate::design::{self, CONSOLE_SCRIPT, KEYS_SCRIPT, SCRIPT};
 use crate::response::content;
 use page_http::compression::{packed, takes_gzip};
+use web_pages::design::{self, CONSOLE_SCRIPT, KEYS_SCRIPT, SCRIPT};
 
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";

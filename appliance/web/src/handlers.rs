@@ -29,9 +29,8 @@ use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::assets;
-use crate::page::{self, More, Page};
 use crate::response::{self, content, html, see, text};
-use crate::rights::{Permission, Visitor};
+pub(crate) use access::guard::Caller;
 pub(crate) use access::{Peer, address, guard, prove};
 pub use box_actions::pair::PairRequest;
 use box_owner::hash_queue::HashQueue;
@@ -42,6 +41,9 @@ use page_http::compression::compress;
 pub(crate) use requested::asked;
 use requested::{host, pages};
 pub use source::{Download, Source, SourceFuture};
+use web_pages::machine::tabs::Tab;
+use web_pages::rights::Permission;
+use web_pages::{self as page, More, Page};
 
 /// Maximum size of a form body in bytes.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
@@ -92,11 +94,12 @@ impl Site {
             false => Vec::new(),
         };
         match page {
-            Page::Machine(name) => More { log: log(name), work: None },
+            Page::Machine(name, Tab::Log) => More { log: log(name), ..More::default() },
             Page::Workflow(name) => {
                 let work = self.source.workflow(name).await.unwrap_or_default();
                 let machine = work.as_ref().map(|it| it.work.machine.clone());
-                More { log: machine.map(|it| log(&it)).unwrap_or_default(), work }
+                let log = machine.map(|it| log(&it)).unwrap_or_default();
+                More { log, work, ..More::default() }
             }
             _ => More::default(),
         }
@@ -191,26 +194,27 @@ async fn ca_pem(State(site): SiteState) -> PageResponse {
     content(StatusCode::OK, "application/x-pem-file", site.source.ca_pem())
 }
 
-async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap, who: Visitor) -> PageResponse {
+async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap, who: Caller) -> PageResponse {
     let view = site.view().await;
     let Some(page) = Page::at(uri.path()) else {
         let text = "This page does not exist on this box.";
         return html(StatusCode::NOT_FOUND, page::sentence(&view, "Not found", text));
     };
-    let more = site.more(&page, &view).await;
+    let mut more = site.more(&page, &view).await;
     let known = match &page {
         Page::Workflow(_) => more.work.is_some(),
-        Page::Machine(name) | Page::Console(name) => {
-            view.machines.iter().any(|it| it.name.as_str() == name)
-        }
+        Page::Machine(name, _) => view.machines.iter().any(|it| it.name.as_str() == name),
         _ => true,
     };
     let status = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    if let (true, Page::Machine(name, tab)) = (known, &page) {
+        more.sections = site.source.machine_tab(name, *tab).await;
+    }
     let start = match page {
-        Page::Machine(_) => done(&uri),
-        Page::Machines => page::machine_forms::add_by_mac(&who),
+        Page::Machine(_, Tab::History) => done(&uri),
+        Page::Machines => web_pages::machine::forms::add_by_mac(&who),
         Page::Network if who.may(Permission::ChangeSettings) && site.source.setup().is_some() => {
-            page::setup_link()
+            page::page::setup_link()
         }
         Page::ClusterApi => {
             page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &who)
@@ -223,7 +227,7 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap, who: Visitor
 /// Returns the message about the action that led to a page; empty without one.
 fn done(uri: &Uri) -> String {
     let word = uri.query().and_then(|query| query.strip_prefix("done="));
-    word.and_then(Action::named).map(page::machine_forms::done).unwrap_or_default()
+    word.and_then(Action::named).map(web_pages::machine::forms::done).unwrap_or_default()
 }
 
 #[derive(Deserialize)]
@@ -235,7 +239,7 @@ async fn events(
     State(site): SiteState,
     query: Query<EventsQuery>,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
 ) -> PageResponse {
     let Some(page) = Page::at(&query.page) else {
         return text(StatusCode::NOT_FOUND, "This page does not exist on this box.");

@@ -1,20 +1,14 @@
-//! Web pages of the box: claim, login, and a live view of the box and its machines. This crate
-//! renders a [`status::view::StatusView`]; the pages work without script.
+//! Web server of the box: claim, login, and the pages of [`web_pages`] for those who may see them.
 //!
-//! Never: a request to another server, a script or style inside a page, direct access to files,
-//! a secret in a URL or a log line.
+//! Never: HTML, direct access to files, a secret in a URL or a log line.
 //!
-//! Enter at [`router`] (routes), [`Site`] (owner and data), [`page::Page`] (pages) and
-//! [`setup::Setup`] (first setup, after the claim).
+//! Enter at [`router`] (routes), [`Site`] (owner and data), [`Source`] (what the rest of the box
+//! provides) and [`setup::Setup`] (first setup, after the claim).
 
 mod assets;
-mod design;
 mod handlers;
-pub mod page;
 mod response;
-pub mod rights;
 
-pub use design::{SCRIPT, STYLE};
 pub use handlers::audit::PageRequest;
 pub use handlers::event_stream::STREAMS_MAX;
 pub use handlers::{

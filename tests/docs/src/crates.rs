@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::page::root;
 
 /// Path of the source file with the table of floors.
-const FLOORS: &str = "tests/tidy/src/floors.rs";
+const FLOORS: &str = "tests/tidy/src/floors/table.rs";
 /// Number of the highest floor of the product, which the table calls `TOP`.
 const TOP: &str = "5";
 /// Path of the page with the table of crates.

@@ -121,7 +121,7 @@ try {
   await shows("needs", "nuc-01 FAILED", "stream-image", "404");
   await look("now-failed");
   await follow("History");
-  await page.locator("main").getByRole("link", { name: /^nuc-01-/ }).click();
+  await follow("Workflow");
   await shows("actions", "failed", "stream-image", "404");
   await shows("workflow", "nuc-01", "small");
   await look("workflow-failed");
@@ -131,6 +131,18 @@ try {
   await page.getByText("The retry is requested.").waitFor();
   await shows("machine", "In service");
   await look("in-service");
+
+  // The tabs of the machine.
+  await follow("Hardware");
+  await page.getByRole("cell", { name: "disk", exact: true }).first().waitFor();
+  await look("hardware");
+  await follow("YAML");
+  await page.locator("main pre").getByText("kind: Hardware").waitFor();
+  await look("yaml");
+  await follow("Log");
+  await shows("log", "");
+  await look("log");
+  await follow("History");
 
   // A machine in service is installed again only by its name.
   await follow("Install…");

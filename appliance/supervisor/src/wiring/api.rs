@@ -106,7 +106,7 @@ impl Wiring {
             &self.config,
         )))
         .merge(consoles::router(Arc::clone(&self.objects), Arc::clone(&self.consoles)))
-        .merge(bmc_readings::router(Arc::clone(&self.objects), Arc::clone(&self.bmc_drivers)))
+        .merge(bmc_readings::router(self.bmc_reader()))
         .merge(settings::router(self.settings.clone()))
         .merge(backups::router(Arc::clone(backups)))
         .merge(access_tokens::router(tokens))

@@ -23,6 +23,7 @@ use platform::slots::{BootVolume, Slot};
 use store::Store;
 
 use super::{Wiring, boot};
+use crate::bmc_readings::BmcReader;
 use crate::heap;
 use crate::status_builder::StatusBuilder;
 
@@ -175,6 +176,12 @@ impl Wiring {
             };
             self.serve_when_open("time", &network.interface, open).await;
         }
+    }
+
+    /// Returns the reader of the BMCs of machines.
+    pub(super) fn bmc_reader(&self) -> BmcReader {
+        let (objects, drivers) = (Arc::clone(&self.objects), Arc::clone(&self.bmc_drivers));
+        BmcReader { objects, drivers }
     }
 
     /// Returns the executor of the actions at the box itself.

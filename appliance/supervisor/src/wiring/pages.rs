@@ -162,6 +162,10 @@ impl Wiring {
         }))
     }
 
+    fn page_machines(&self) -> PageMachines {
+        PageMachines::new(self.bmc_reader(), (&self.index, &self.images), &self.syslog)
+    }
+
     /// Serves the pages: on all addresses as firmware, else at the configured address.
     pub(super) async fn pages(
         &mut self,
@@ -210,7 +214,7 @@ impl Wiring {
             tokens,
             pairing,
             consoles: Arc::clone(&self.consoles),
-            machines: PageMachines::new(&self.objects, (&self.index, &self.images), &self.syslog),
+            machines: self.page_machines(),
             local_actions: self.local_actions(),
         };
         let site = Site::new(owner, Arc::new(given));

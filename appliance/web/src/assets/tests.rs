@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use http_body_util::BodyExt as _;
 
 use super::{Asset, CONSOLE, KEYS, LIVE, style};
-use crate::design::{SCRIPT, STYLE};
+use web_pages::design::{SCRIPT, STYLE};
 
 fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
     pairs

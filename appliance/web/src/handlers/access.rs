@@ -3,6 +3,7 @@
 
 pub(crate) mod account;
 pub(crate) mod guard;
+mod table;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use serde::Deserialize;
 use stdx::Secret;
 
 use super::{PageResponse, Site, SiteState, asked, refused, token};
-use crate::page;
+use crate::handlers::Caller;
 use crate::response::{content, html, text};
-use crate::rights::Visitor;
 use box_owner::AccessError;
+use web_pages as page;
+use web_pages::rights::Visitor;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -108,7 +110,7 @@ async fn proved_kubeconfig(
     uri: Uri,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<ProofForm>,
 ) -> PageResponse {
     match check(&site, (&headers, peer), (&who, &form)).await {
@@ -123,7 +125,7 @@ async fn rotate(
     uri: Uri,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<ProofForm>,
 ) -> PageResponse {
     if let Err(answer) = check(&site, (&headers, peer), (&who, &form)).await {

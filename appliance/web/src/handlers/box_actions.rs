@@ -20,10 +20,10 @@ use stdx::Secret;
 
 use super::access::foreign;
 use super::{PageResponse, Peer, Site, SiteState, prove};
-use crate::design::THEMES;
-use crate::page;
+use crate::handlers::Caller;
 use crate::response::{html, see, text, with_theme};
-use crate::rights::Visitor;
+use web_pages as page;
+use web_pages::design::THEMES;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -54,7 +54,7 @@ async fn leave(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<LeaveForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -95,7 +95,7 @@ struct CsrfForm {
 
 async fn serve_again(
     State(site): SiteState,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<CsrfForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -110,11 +110,7 @@ async fn serve_again(
     }
 }
 
-async fn identify(
-    State(site): SiteState,
-    who: Visitor,
-    Form(form): Form<CsrfForm>,
-) -> PageResponse {
+async fn identify(State(site): SiteState, who: Caller, Form(form): Form<CsrfForm>) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
     }
@@ -129,7 +125,7 @@ struct ThemeForm {
 }
 
 /// Keeps the chosen colors in a cookie, and leads back to the page of the form.
-async fn theme(headers: HeaderMap, who: Visitor, Form(form): Form<ThemeForm>) -> PageResponse {
+async fn theme(headers: HeaderMap, who: Caller, Form(form): Form<ThemeForm>) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
     }
@@ -159,7 +155,7 @@ struct ImageForm {
 async fn image(
     State(site): SiteState,
     Path(operation): Path<String>,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<ImageForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {

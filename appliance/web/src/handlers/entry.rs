@@ -14,9 +14,9 @@ use super::audit::LoginUser;
 use super::box_actions::backup;
 use super::token;
 use super::{PageResponse, Peer, Site, SiteState, address, asked, refused, setup};
-use crate::page;
+use crate::handlers::Caller;
 use crate::response::{html, see, with_cookie};
-use crate::rights::Visitor;
+use web_pages as page;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -137,7 +137,7 @@ struct LogoutForm {
 async fn logout(
     State(site): SiteState,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<LogoutForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {

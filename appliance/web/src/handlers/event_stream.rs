@@ -16,13 +16,13 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::handlers::{PageResponse, Site};
-use crate::page::Page;
 use crate::response::content;
-use crate::rights::Rights;
 use feed::Feed;
 pub use feed::Feeds;
 use page_http::compression::takes_gzip;
 use page_http::event_frame::{Encoder, Frame};
+use web_pages::Page;
+use web_pages::rights::Rights;
 
 /// Maximum number of parallel streams. A further stream gets status 503; its page is not updated.
 pub const STREAMS_MAX: usize = 32;

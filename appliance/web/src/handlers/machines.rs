@@ -21,10 +21,11 @@ use tokio::time::sleep;
 
 use super::access::foreign;
 use super::{PageResponse, Site, SiteState};
-use crate::page::machine_forms::{self, InstallPage};
-use crate::page::{self, link};
+use crate::handlers::Caller;
 use crate::response::{html, see};
-use crate::rights::Visitor;
+use web_pages::machine::forms::{self as machine_forms, InstallPage};
+use web_pages::rights::Visitor;
+use web_pages::{self as page, link};
 
 /// Maximum size of a form in bytes: keys and user data at their limits, in URL encoding.
 const FORM_BYTES_MAX: usize = 160 << 10;
@@ -106,7 +107,7 @@ async fn show(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    who: Visitor,
+    who: Caller,
 ) -> PageResponse {
     let view = site.view().await;
     let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
@@ -134,7 +135,7 @@ async fn send(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<ConfirmForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -172,7 +173,7 @@ async fn show_form(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    who: Visitor,
+    who: Caller,
 ) -> PageResponse {
     let view = site.view().await;
     let Some(machine) = machine_forms::machine(&view, &name) else { return unknown(&view, &name) };
@@ -262,7 +263,7 @@ async fn send_form(
     action: Action,
     State(site): SiteState,
     Path(name): Path<String>,
-    who: Visitor,
+    who: Caller,
     Form(sent): Form<SentForm>,
 ) -> PageResponse {
     if !who.sent(&sent.csrf) {

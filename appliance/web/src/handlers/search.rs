@@ -9,9 +9,9 @@ use axum::routing::get;
 use serde::Deserialize;
 
 use super::{PageResponse, Site, SiteState};
-use crate::page::search::{SearchResults, results};
+use crate::handlers::Caller;
 use crate::response::{html, see};
-use crate::rights::Visitor;
+use web_pages::search::{SearchResults, results};
 
 /// Maximum length of a search text in characters; the rest is ignored.
 const TEXT_CHARS_MAX: usize = 100;
@@ -30,7 +30,7 @@ struct SearchQuery {
 /// Shows what matches; an object of this name, or a single result, is opened at once.
 async fn search(
     State(site): SiteState,
-    who: Visitor,
+    who: Caller,
     Query(query): Query<SearchQuery>,
 ) -> PageResponse {
     let text: String = query.q.trim().chars().take(TEXT_CHARS_MAX).collect();

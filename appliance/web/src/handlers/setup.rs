@@ -2,7 +2,6 @@
 //! Each page can be skipped; a skipped page changes no setting.
 
 mod forms;
-pub(crate) mod pages;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,16 +11,16 @@ use axum::body::Body;
 use axum::extract::{Form, State};
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
-use status::view::Role;
 
+use crate::handlers::Caller;
 use crate::handlers::Site;
 use crate::handlers::access::foreign;
-use crate::page;
 use crate::response::{html, see, text};
-use crate::rights::Visitor;
+use web_pages as page;
+use web_pages::rights::Visitor;
+use web_pages::setup as pages;
+pub use web_pages::setup::{NICS_MAX, NicSetup, UpdateTimes};
 
-/// Maximum number of NICs on the page; further NICs keep their settings.
-pub const NICS_MAX: usize = 16;
 /// Path of the first setup page.
 pub const FIRST: &str = "/setup/network";
 
@@ -52,44 +51,6 @@ pub trait Setup: Send + Sync {
     /// # Errors
     /// The box cannot restart. The error is a sentence for people.
     fn restart(&self) -> Result<(), String>;
-}
-
-/// NIC with its settings.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NicSetup {
-    /// Name of the interface: `eth1`.
-    pub name: String,
-    /// MAC address of the NIC.
-    pub mac: String,
-    /// Link speed as text: `1 Gb/s`, `no cable`.
-    pub link: String,
-    /// Current address of the NIC; may be empty.
-    pub address: String,
-    /// True if the default route uses this NIC.
-    pub default_route: bool,
-    /// Role of the NIC.
-    pub role: Role,
-    /// DHCP mode, as in `box.toml`: `off`, `proxy`, `reserved`, `pool`.
-    pub mode: String,
-    /// Static address of the box on a network for machines only: `10.99.0.1/24`.
-    pub own: String,
-    /// Address range of the DHCP pool: `first-last`; may be empty.
-    pub pool: String,
-    /// Last four digits of the MAC address, typed as confirmation (NW-4).
-    pub confirm: String,
-}
-
-/// Time zone, and the hours in which updates may restart the box.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UpdateTimes {
-    /// Name of the time zone: `Europe/Berlin`; empty for UTC.
-    pub zone: String,
-    /// Begin of the hours, `02:00`; empty for all day.
-    pub from: String,
-    /// End of the hours (exclusive), `05:00`; empty for all day.
-    pub to: String,
-    /// True if each restart for an update needs a request of a person.
-    pub ask: bool,
 }
 
 type PageResponse = Response<Body>;
@@ -131,7 +92,7 @@ fn own_form(who: &Visitor, fields: &HashMap<String, String>) -> bool {
     fields.get("csrf").is_some_and(|given| who.sent(given))
 }
 
-async fn show_nics(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show_nics(State(site): SiteState, who: Caller) -> PageResponse {
     match ask(&site, |setup| setup.nics()).await {
         Ok(nics) => nics_page(&site, &who, StatusCode::OK, &nics, "").await,
         Err(answer) => answer,
@@ -148,7 +109,7 @@ async fn nics_page(
     html(status, pages::nics(&*site.view().await, nics, &who.csrf, error))
 }
 
-async fn take_nics(State(site): SiteState, who: Visitor, Form(fields): Fields) -> PageResponse {
+async fn take_nics(State(site): SiteState, who: Caller, Form(fields): Fields) -> PageResponse {
     if !own_form(&who, &fields) {
         return foreign();
     }
@@ -168,7 +129,7 @@ async fn take_nics(State(site): SiteState, who: Visitor, Form(fields): Fields) -
     }
 }
 
-async fn show_times(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show_times(State(site): SiteState, who: Caller) -> PageResponse {
     match ask(&site, |setup| (setup.times(), setup.zones())).await {
         Ok(known) => times_page(&site, &who, StatusCode::OK, known, "").await,
         Err(answer) => answer,
@@ -185,7 +146,7 @@ async fn times_page(
     html(status, pages::times(&*site.view().await, (&times, &zones), &who.csrf, error))
 }
 
-async fn take_times(State(site): SiteState, who: Visitor, Form(fields): Fields) -> PageResponse {
+async fn take_times(State(site): SiteState, who: Caller, Form(fields): Fields) -> PageResponse {
     if !own_form(&who, &fields) {
         return foreign();
     }
@@ -203,7 +164,7 @@ async fn take_times(State(site): SiteState, who: Visitor, Form(fields): Fields) 
     }
 }
 
-async fn show_done(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show_done(State(site): SiteState, who: Caller) -> PageResponse {
     let known = ask(&site, |setup| (setup.nics(), setup.needs_restart())).await;
     let (nics, restart) = match known {
         Ok(known) => known,
@@ -212,7 +173,7 @@ async fn show_done(State(site): SiteState, who: Visitor) -> PageResponse {
     html(StatusCode::OK, pages::done(&*site.view().await, &nics, restart, &who.csrf))
 }
 
-async fn restart(State(site): SiteState, who: Visitor, Form(fields): Fields) -> PageResponse {
+async fn restart(State(site): SiteState, who: Caller, Form(fields): Fields) -> PageResponse {
     if !own_form(&who, &fields) {
         return foreign();
     }

@@ -21,7 +21,8 @@ use crate::handlers::audit::PageRequest;
 use crate::handlers::box_actions::pair::PairRequest;
 use crate::handlers::machines::console::ConsoleStream;
 use crate::handlers::setup::Setup;
-use crate::rights::Rights;
+use web_pages::machine::tabs::{Section, Tab};
+use web_pages::rights::Rights;
 
 /// Future of a result; the error is a sentence for people.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
@@ -102,6 +103,15 @@ pub trait Source: Send + Sync + 'static {
     fn machine_log(&self, machine: &str) -> Vec<LogLine> {
         let _ = machine;
         Vec::new()
+    }
+    /// Returns the content of a machine's tab that no event changes.
+    fn machine_tab<'a>(
+        &'a self,
+        machine: &'a str,
+        tab: Tab,
+    ) -> Pin<Box<dyn Future<Output = Vec<Section>> + Send + 'a>> {
+        let _ = (machine, tab);
+        Box::pin(async { Vec::new() })
     }
     /// Returns a workflow with its actions; `None` if there is none with this name. If several
     /// namespaces have one, one of them counts.

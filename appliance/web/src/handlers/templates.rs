@@ -12,11 +12,12 @@ use template_editor::{EditError, StoredTemplate, TEXT_BYTES_MAX, TemplateEditor,
 
 use super::access::foreign;
 use super::{PageResponse, Site, SiteState};
-use crate::page;
-use crate::page::template_link;
-use crate::page::templates::{ListPage, TextPage, list, text};
+use crate::handlers::Caller;
 use crate::response::{html, see};
-use crate::rights::Visitor;
+use web_pages as page;
+use web_pages::rights::Visitor;
+use web_pages::template_link;
+use web_pages::templates::{ListPage, TextPage, list, text};
 
 /// Maximum size of a form in bytes: a template at its limit, in URL encoding.
 const FORM_BYTES_MAX: usize = 3 * TEXT_BYTES_MAX + (8 << 10);
@@ -53,7 +54,7 @@ fn refused(view: &StatusView, error: &EditError) -> PageResponse {
     html(status(error), page::sentence(view, "Templates", &why))
 }
 
-async fn show_list(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show_list(State(site): SiteState, who: Caller) -> PageResponse {
     list_page(&site, &who, &NewTemplate::default(), None).await
 }
 
@@ -89,7 +90,7 @@ async fn list_page(
 
 async fn create(
     State(site): SiteState,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<NewTemplate>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -109,7 +110,7 @@ struct AddForm {
 }
 
 /// Creates the Template of a library entry.
-async fn add(State(site): SiteState, who: Visitor, Form(form): Form<AddForm>) -> PageResponse {
+async fn add(State(site): SiteState, who: Caller, Form(form): Form<AddForm>) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
     }
@@ -130,7 +131,7 @@ async fn show(
     State(site): SiteState,
     Path(name): Path<String>,
     Query(query): Query<MachineQuery>,
-    who: Visitor,
+    who: Caller,
 ) -> PageResponse {
     let (view, editor) = (site.view().await, site.templates());
     match editor.find(&name).await {
@@ -196,7 +197,7 @@ struct TextForm {
 async fn save(
     State(site): SiteState,
     Path(name): Path<String>,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<TextForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -230,7 +231,7 @@ struct DeleteForm {
 async fn delete(
     State(site): SiteState,
     Path(name): Path<String>,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<DeleteForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {

@@ -36,13 +36,23 @@ use self::example_box::{Example, Memory};
 use super::requested::host_of;
 use super::{ConsoleStream, Download, PairRequest, Site, Source, SourceFuture, plain, router};
 use crate::handlers::audit::PageRequest;
-use crate::rights::Rights;
-use crate::rights::tests::rights;
-use box_owner::users::User;
+use box_owner::users::{Role, User};
 use box_owner::{Owner, PrivateFiles};
 use page_http::form_token::masked;
+use web_pages::machine::tabs::{Section, SectionContent, Tab};
+use web_pages::rights::Rights;
 
 const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+
+/// Returns the rights of the default ClusterRole of a role. A test of `web_pages` compares them
+/// with the ClusterRole.
+fn rights(role: Role) -> Rights {
+    Rights::of(|permission| match role {
+        Role::Admin => true,
+        Role::Operator => permission.is_for_viewers() || permission.is_for_operators(),
+        Role::Viewer => permission.is_for_viewers(),
+    })
+}
 
 fn site() -> (Arc<Owner>, Router) {
     let (owner, router, _) = site_that_leaves();

@@ -1,3 +1,4 @@
+use super::table::place;
 use super::*;
 
 const ROOT: &str = "[workspace]\nmembers = [\"appliance/*\", \"image\", \"tests/*\"]\n";
@@ -100,8 +101,8 @@ fn a_floor_has_its_crate() {
     assert_eq!(dead_among(&tree, &places), []);
     let places = [place("stdx", 0, &["gone"]), place("lost", 1, &["stdx"])];
     let expected = [
-        "tests/tidy/src/floors.rs: gone is not a crate: strike it from the floors",
-        "tests/tidy/src/floors.rs: lost is not a crate: strike it from the floors",
+        "tests/tidy/src/floors/table.rs: gone is not a crate: strike it from the floors",
+        "tests/tidy/src/floors/table.rs: lost is not a crate: strike it from the floors",
     ];
     assert_eq!(said(&dead_among(&tree, &places)), expected);
 }

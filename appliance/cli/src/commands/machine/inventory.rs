@@ -1,15 +1,12 @@
 //! `machine inventory`: the hardware of a machine as its agent last reported it.
 
-use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE};
-use printers::inventory::table;
+use api::tinkerbell::HARDWARE;
+use printers::inventory::{facts, table};
 use serde_json::Value;
 
 use super::super::{Context, name_of};
 use crate::error::Error;
 use crate::output::Format;
-
-/// Annotation of a Hardware with the facts for which Tinkerbell's attributes have no field.
-const INVENTORY: &str = "tinbox.dev/inventory";
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -20,8 +17,8 @@ pub struct Arguments {
 
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = context.find(HARDWARE, &arguments.machine).await?;
-    let annotations = annotations(&object);
-    if annotations.values().all(Value::is_null) {
+    let facts = facts(&object);
+    if facts.values().all(Value::is_null) {
         let name = name_of(&object);
         let note =
             "its agent has not reported yet: it does so when the machine boots for a workflow";
@@ -29,28 +26,16 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
         return Ok(());
     }
     match context.printer.format {
-        Format::Table | Format::Wide => context.printer.table(table(&annotations)),
-        _ => context.printer.object(&Value::Object(annotations)),
+        Format::Table | Format::Wide => context.printer.table(table(&facts)),
+        _ => context.printer.object(&Value::Object(facts)),
     }
-}
-
-/// Returns the annotations with the facts of the agent, as [`printers::inventory`] prints them.
-fn annotations(object: &Value) -> serde_json::Map<String, Value> {
-    let annotation = |key: &str| -> Value {
-        let text = object["metadata"]["annotations"][key].as_str();
-        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
-    };
-    let mut annotations = serde_json::Map::new();
-    annotations.insert("attributes".to_owned(), annotation(AGENT_ATTRIBUTES));
-    annotations.insert("inventory".to_owned(), annotation(INVENTORY));
-    annotations
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{annotations, table};
+    use super::{facts, table};
 
     #[test]
     fn a_machine_is_shown() {
@@ -85,7 +70,7 @@ mod tests {
             "tinkerbell.org/agent-attributes": attributes.to_string(),
             "tinbox.dev/inventory": inventory.to_string(),
         } } });
-        let shown = table(&annotations(&object)).render(false);
+        let shown = table(&facts(&object)).render(false);
         golden::check("machine-inventory.txt", &shown);
     }
 
@@ -97,8 +82,8 @@ mod tests {
         });
         let key = "tinkerbell.org/agent-attributes";
         let object = json!({ "metadata": { "annotations": { key: attributes.to_string() } } });
-        let shown = table(&annotations(&object)).render(false);
+        let shown = table(&facts(&object)).render(false);
         assert!(shown.contains("sda") && shown.contains("1Gb/s"), "{shown}");
-        assert!(annotations(&json!({})).values().all(serde_json::Value::is_null));
+        assert!(facts(&json!({})).values().all(serde_json::Value::is_null));
     }
 }

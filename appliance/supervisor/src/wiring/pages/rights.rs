@@ -3,7 +3,7 @@
 use apiserver::Authorizer;
 use box_owner::users::User;
 use rbac::{Action, MASTERS};
-use web::rights::{Need, Permission, Rights};
+use web_pages::rights::{Need, Permission, Rights};
 
 /// Returns the rights of a user now. The owner has all, also if the roles cannot be read.
 pub async fn of(authorizer: &Authorizer, user: &User) -> Rights {

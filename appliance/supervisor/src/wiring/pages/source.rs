@@ -28,9 +28,10 @@ use status::view::StatusView;
 use status::view::work::WorkDetails;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
-use web::rights::Rights;
 use web::setup::Setup;
 use web::{ConsoleStream, Download, PageRequest, PairRequest, Source, SourceFuture};
+use web_pages::machine::tabs::{Section, Tab};
+use web_pages::rights::Rights;
 
 use super::kubeconfig::{at_host, is_address};
 use super::machines::PageMachines;
@@ -144,6 +145,14 @@ impl Source for PageSource {
 
     fn machine_log(&self, machine: &str) -> Vec<LogLine> {
         self.machines.log(machine)
+    }
+
+    fn machine_tab<'a>(
+        &'a self,
+        machine: &'a str,
+        tab: Tab,
+    ) -> Pin<Box<dyn Future<Output = Vec<Section>> + Send + 'a>> {
+        Box::pin(self.machines.tab(machine, tab))
     }
 
     fn workflow<'a>(&'a self, name: &'a str) -> SourceFuture<'a, Option<WorkDetails>> {

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use stdx::Secret;
 
 use super::{Peer, address, foreign, refusal_page};
+use crate::handlers::Caller;
 use crate::handlers::{PageResponse, Site, SiteState, token};
-use crate::page::{self, users as pages};
 use crate::response::{html, see};
-use crate::rights::Visitor;
+use web_pages::{self as page, accounts::users as pages};
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -24,7 +24,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/account/ssh-keys", post(change_ssh_keys))
 }
 
-async fn show(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show(State(site): SiteState, who: Caller) -> PageResponse {
     html(StatusCode::OK, pages::account(&*site.view().await, &who))
 }
 
@@ -41,7 +41,7 @@ async fn change_passphrase(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<PassphraseForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -78,13 +78,13 @@ struct KeysForm {
 async fn change_ssh_keys(
     State(site): SiteState,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<KeysForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
     }
-    let name = who.user.name;
+    let name = who.user.name.clone();
     let changed = users::ssh_keys(&form.keys);
     let changed = match changed {
         Ok(keys) => site.users(move |owner| owner.set_ssh_keys(&name, keys)).await,

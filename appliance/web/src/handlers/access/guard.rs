@@ -1,5 +1,7 @@
 //! Check of every request before its handler: session, rights, origin. A path without a row in
-//! [`rights::access`](crate::rights::access) is refused.
+//! [`table::access`](super::table::access) is refused.
+
+use std::ops::Deref;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::{HOST, ORIGIN};
@@ -7,11 +9,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 
+use super::table::{Access, access};
 use crate::handlers::audit::PageRequest;
 use crate::handlers::{PageResponse, Site, SiteState, token};
-use crate::page;
 use crate::response::{harden, html, see, text};
-use crate::rights::{Access, Permission, Visitor, access};
+use web_pages::rights::{Permission, Visitor};
+use web_pages::{self as page, Page};
 
 impl Site {
     /// Returns the person of a session with the rights of now; `None` without a session. Prolongs
@@ -26,12 +29,23 @@ impl Site {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Visitor {
+/// Visitor whose request has passed the check.
+pub(crate) struct Caller(Visitor);
+
+impl Deref for Caller {
+    type Target = Visitor;
+
+    fn deref(&self) -> &Visitor {
+        &self.0
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = PageResponse;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         let visitor = parts.extensions.get::<Visitor>().cloned();
-        visitor.ok_or_else(|| text(StatusCode::UNAUTHORIZED, "Log in first."))
+        visitor.map(Caller).ok_or_else(|| text(StatusCode::UNAUTHORIZED, "Log in first."))
     }
 }
 
@@ -88,7 +102,7 @@ fn admit(site: &Site, request: &Request, visitor: Option<&Visitor>) -> Result<()
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let access = match route.map(|route| access(method, route)) {
         // All other paths are pages that only show.
-        None => Access::Need(Permission::See),
+        None => Access::Need(Page::at(uri.path()).map_or(Permission::See, |it| it.permission())),
         Some(Some(access)) => access,
         Some(None) => {
             let why = "No user may request this path.";

@@ -12,13 +12,13 @@ use status::backup::BackupSummary;
 use stdx::Secret;
 use tokio::sync::mpsc;
 
+use crate::handlers::Caller;
 use crate::handlers::access::foreign;
 use crate::handlers::{PageResponse, Peer, Site, SiteState, address, asked, prove, refused};
-use crate::page;
 use crate::response::{content, html, see, text};
-use crate::rights::Visitor;
 use box_owner::AccessError;
 use page_http::multipart;
+use web_pages as page;
 
 /// Maximum time to read the rest of a refused form. A browser shows the response only after it has
 /// sent the whole form.
@@ -40,7 +40,7 @@ pub async fn download(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(request): Form<BackupForm>,
 ) -> PageResponse {
     if !who.sent(&request.csrf) {
@@ -95,7 +95,7 @@ pub struct StoredBackupForm {
 pub async fn restore_stored(
     State(site): SiteState,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<StoredBackupForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {

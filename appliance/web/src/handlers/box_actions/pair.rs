@@ -11,9 +11,9 @@ use stdx::Secret;
 
 use super::super::access::foreign;
 use super::super::{PageResponse, Peer, Site, SiteState, asked, prove};
-use crate::page;
+use crate::handlers::Caller;
 use crate::response::{html, see, text};
-use crate::rights::Visitor;
+use web_pages as page;
 
 /// Maximum size of the form in bytes: a kubeconfig with embedded certificates, in URL encoding.
 const FORM_BYTES_MAX: usize = 128 << 10;
@@ -72,7 +72,7 @@ async fn pair(
     peer: Peer,
     uri: Uri,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<PairForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {

@@ -12,16 +12,17 @@ use stdx::Secret;
 
 use super::super::access::foreign;
 use super::super::{PageResponse, Peer, Site, SiteState, asked, prove};
-use crate::page::tokens::{self as pages, NewToken};
+use crate::handlers::Caller;
 use crate::response::{content, html, see};
-use crate::rights::Visitor;
+use web_pages::accounts::tokens::{self as pages, NewToken};
+use web_pages::rights::Visitor;
 
 /// Returns the routes of this module.
 pub fn routes() -> Router<Arc<Site>> {
     Router::new().route("/tokens", get(show).post(create)).route("/tokens/revoke", post(revoke))
 }
 
-async fn show(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show(State(site): SiteState, who: Caller) -> PageResponse {
     list(&site, &who, &NewToken::default(), "").await
 }
 
@@ -47,7 +48,7 @@ async fn create(
     peer: Peer,
     uri: Uri,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<CreateForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -85,11 +86,7 @@ struct RevokeForm {
     id: String,
 }
 
-async fn revoke(
-    State(site): SiteState,
-    who: Visitor,
-    Form(form): Form<RevokeForm>,
-) -> PageResponse {
+async fn revoke(State(site): SiteState, who: Caller, Form(form): Form<RevokeForm>) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
     }

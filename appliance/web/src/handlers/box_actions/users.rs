@@ -14,10 +14,10 @@ use stdx::Secret;
 
 use super::super::access::foreign;
 use super::super::{PageResponse, Peer, Site, SiteState, address, prove, refused};
-use crate::page;
-use crate::page::users::{self as pages, NewUser, user_link};
+use crate::handlers::Caller;
 use crate::response::{html, see, text};
-use crate::rights::Visitor;
+use web_pages as page;
+use web_pages::accounts::users::{self as pages, NewUser, user_link};
 
 /// Number of records on the page of the audit log.
 const RECORDS: usize = 200;
@@ -33,7 +33,7 @@ pub fn routes() -> Router<Arc<Site>> {
         .route("/audit", get(show_audit))
 }
 
-async fn show_list(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show_list(State(site): SiteState, who: Caller) -> PageResponse {
     let form = NewUser { role: Some(Role::Operator), ..NewUser::default() };
     let page = pages::list(&*site.view().await, &who, &site.owner.users(), (&form, ""));
     html(StatusCode::OK, page)
@@ -53,7 +53,7 @@ async fn add(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<AddForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -94,7 +94,7 @@ async fn find(site: &Site, name: &str) -> Result<User, PageResponse> {
     }
 }
 
-async fn show_user(State(site): SiteState, Path(name): Path<String>, who: Visitor) -> PageResponse {
+async fn show_user(State(site): SiteState, Path(name): Path<String>, who: Caller) -> PageResponse {
     match find(&site, &name).await {
         Ok(user) => html(StatusCode::OK, pages::one(&*site.view().await, &who, &user, "")),
         Err(answer) => answer,
@@ -121,7 +121,7 @@ async fn change(
     Path((name, change)): Path<(String, String)>,
     peer: Peer,
     headers: HeaderMap,
-    who: Visitor,
+    who: Caller,
     Form(form): Form<ChangeForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
@@ -175,7 +175,7 @@ struct AuditQuery {
 async fn show_audit(
     State(site): SiteState,
     Query(query): Query<AuditQuery>,
-    who: Visitor,
+    who: Caller,
 ) -> PageResponse {
     let filter: String = query.q.trim().chars().take(FILTER_CHARS_MAX).collect();
     let (source, wanted) = (Arc::clone(&site.source), filter.clone());

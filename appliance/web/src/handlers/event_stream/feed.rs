@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use crate::design;
 use crate::handlers::{FRESH, Site};
-use crate::page::Page;
-use crate::rights::{Rights, Visitor};
 use page_http::event_frame::Frame;
+use web_pages::Page;
+use web_pages::design;
+use web_pages::rights::{Rights, Visitor};
 
 /// Open pages with their parts: at most one for each open stream.
 #[derive(Default)]

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::handlers::{PageResponse, Site, SiteState, token};
 use crate::response::{content, text};
-use crate::rights::Permission;
+use web_pages::rights::Permission;
 
 /// Interval between two checks that the session of the browser is still valid.
 const CHECK: Duration = Duration::from_secs(5);

@@ -12,12 +12,12 @@ use serde::Deserialize;
 use status::view::{Machine, MachineState, StatusView};
 
 use super::{id, id_of};
+use crate::handlers::Caller;
 use crate::handlers::access::foreign;
 use crate::handlers::{PageResponse, Site, SiteState};
-use crate::page::link;
-use crate::page::several::{self, PATH, SeveralPage, SeveralResult};
 use crate::response::html;
-use crate::rights::Visitor;
+use web_pages::link;
+use web_pages::machine::several::{self, PATH, SeveralPage, SeveralResult};
 
 /// Maximum number of machines in one request.
 const MACHINES_MAX: usize = 64;
@@ -40,7 +40,7 @@ async fn systems(site: &Site, view: &StatusView) -> Vec<SystemChoice> {
     choices.map(|choices| choices.systems).unwrap_or_default()
 }
 
-async fn show(State(site): SiteState, who: Visitor) -> PageResponse {
+async fn show(State(site): SiteState, who: Caller) -> PageResponse {
     let view = site.view().await;
     let systems = systems(&site, &view).await;
     let values = InstallForm {
@@ -73,7 +73,7 @@ struct SeveralForm {
 }
 
 /// Installs each chosen machine. A machine that cannot be installed does not stop the others.
-async fn send(State(site): SiteState, who: Visitor, Form(sent): Form<SeveralForm>) -> PageResponse {
+async fn send(State(site): SiteState, who: Caller, Form(sent): Form<SeveralForm>) -> PageResponse {
     if !who.sent(&sent.csrf) {
         return foreign();
     }

@@ -20,10 +20,10 @@ use tower::ServiceExt as _;
 
 use super::{NicSetup, Setup, UpdateTimes};
 use crate::handlers::{Download, Site, Source, SourceFuture, router};
-use crate::rights::Rights;
 use box_owner::users::User;
 use box_owner::{Owner, PrivateFiles};
 use page_http::form_token::masked;
+use web_pages::rights::Rights;
 
 #[derive(Default)]
 struct Memory(Mutex<HashMap<String, Vec<u8>>>);

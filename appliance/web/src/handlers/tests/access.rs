@@ -138,6 +138,11 @@ async fn a_console_is_shown_to_its_session_only_and_ends_with_it() {
     assert_eq!(missing.status(), StatusCode::NOT_FOUND);
     let page = ask(&claimed.router, "GET /machines/nuc-07/console", &mine, "").await;
     assert_eq!(page.status(), StatusCode::OK);
+    let page = ask(&claimed.router, "GET /machines/nuc-07/yaml", &mine, "").await;
+    let text = page.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&text).contains("Yaml of nuc-07"));
+    let page = ask(&claimed.router, "GET /machines/nuc-99/yaml", &mine, "").await;
+    assert_eq!(page.status(), StatusCode::NOT_FOUND);
 
     let answer = ask(&claimed.router, path, &mine, "").await;
     assert_eq!(answer.status(), StatusCode::OK);

@@ -49,6 +49,14 @@ impl Source for Example {
     fn rights<'a>(&'a self, user: &'a User) -> Pin<Box<dyn Future<Output = Rights> + Send + 'a>> {
         Box::pin(async { rights(user.role) })
     }
+    fn machine_tab<'a>(
+        &'a self,
+        machine: &'a str,
+        tab: Tab,
+    ) -> Pin<Box<dyn Future<Output = Vec<Section>> + Send + 'a>> {
+        let content = SectionContent::Text(format!("{tab:?} of {machine}"));
+        Box::pin(async { vec![Section { heading: "Example", content }] })
+    }
     fn audit(&self, filter: &str, _: usize) -> Result<Vec<AuditLine>, String> {
         let records = self.requests.lock().unwrap();
         let line = |it: &PageRequest| AuditLine {

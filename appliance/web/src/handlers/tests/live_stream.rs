@@ -10,11 +10,11 @@ use stdx::SystemClock;
 
 use super::{Example, Memory, OWNER, ask, header};
 use crate::handlers::event_stream::Feeds;
+use crate::handlers::tests::rights;
 use crate::handlers::{Site, router};
-use crate::page::Page;
-use crate::rights::tests::rights;
 use box_owner::Owner;
 use box_owner::users::Role;
+use web_pages::Page;
 
 fn site() -> Arc<Site> {
     let owner = Owner::open(Arc::<Memory>::default(), Arc::new(SystemClock)).unwrap();
@@ -98,7 +98,7 @@ async fn a_stream_follows_the_role_of_its_user_and_ends_with_the_user() {
     let headers = [("cookie", cookie.as_str()), ("accept-encoding", "gzip")];
     let answer = ask(&router(site), "GET /events?page=/machines/nuc-07", &headers, "").await;
     let (mut body, mut decoder) = (answer.into_body(), GzDecoder::new(Vec::new()));
-    let text = text_with(&mut body, &mut decoder, "{\"log\":").await;
+    let text = text_with(&mut body, &mut decoder, "{\"history\":").await;
     assert!(!text.contains("/machines/nuc-07/retry"), "{text}");
     owner.set_role("joe", Role::Operator).unwrap();
     let text = text_with(&mut body, &mut decoder, "/machines/nuc-07/retry").await;

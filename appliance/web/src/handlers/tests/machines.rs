@@ -132,10 +132,13 @@ async fn a_failed_machine_is_retried_by_one_button() {
 #[tokio::test]
 async fn the_pages_of_machine_and_workflow_show_the_log_of_the_machine() {
     let browser = Browser::new();
-    for page in ["/machines/nuc-07", "/workflows/wf-14"] {
+    for page in ["/machines/nuc-07/log", "/workflows/wf-14"] {
         let shown = browser.ask(&format!("GET {page}"), "").await;
         assert_eq!(shown.status, StatusCode::OK);
         assert!(shown.page.contains("the agent of nuc-07 starts"), "{}", shown.page);
+    }
+    for page in ["/machines/nuc-07", "/workflows/wf-14"] {
+        let shown = browser.ask(&format!("GET {page}"), "").await;
         assert!(shown.page.contains("action=\"/machines/nuc-07/retry\""), "{}", shown.page);
     }
     let link = "href=\"/workflows/wf-14\"";

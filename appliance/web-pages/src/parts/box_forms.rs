@@ -1,0 +1,57 @@
+//! Links and forms of the page of the box, below its live parts: typed text must stay.
+
+use askama::Template;
+use status::view::StatusView;
+
+use crate::html::rendered;
+use crate::rights::{Permission, Visitor};
+
+#[derive(Template)]
+#[template(path = "box-links.html")]
+struct BoxLinks<'a> {
+    who: &'a Visitor,
+}
+
+impl BoxLinks<'_> {
+    fn may(&self, permission: Permission) -> bool {
+        self.who.may(permission)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "backup.html")]
+struct Backup<'a> {
+    csrf: &'a str,
+    kept: Vec<StoredBackup<'a>>,
+}
+
+/// Backup that the box made itself.
+struct StoredBackup<'a> {
+    name: &'a str,
+    age: String,
+    contents: String,
+}
+
+/// Returns the backups on the box's own disk.
+fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
+    let shown = view.system.kept_backups.iter().map(|kept| StoredBackup {
+        name: &kept.name,
+        age: view.ago(kept.made),
+        contents: kept.contents(),
+    });
+    shown.collect()
+}
+
+/// Renders the links and forms of the page of the box that the visitor may use.
+pub fn forms(view: &StatusView, who: &Visitor) -> String {
+    let mut body = super::identify(who);
+    body.push_str(&rendered(&BoxLinks { who }));
+    if who.may(Permission::Backup) {
+        let kept = if who.may(Permission::Restore) { kept(view) } else { Vec::new() };
+        body.push_str(&rendered(&Backup { csrf: &who.csrf, kept }));
+    }
+    if who.may(Permission::Leave) && !view.slot.is_empty() {
+        body.push_str(&super::leave(view, who));
+    }
+    body
+}
