@@ -42,6 +42,8 @@ pub enum Permission {
     ChangeSettings,
     /// Restarts, switches off and resets the box.
     Leave,
+    /// Installs updates of the box's system, and returns to the previous system.
+    Update,
     /// Downloads a backup of all data.
     Backup,
     /// Replaces all data by a backup.
@@ -57,7 +59,7 @@ pub enum Permission {
 }
 
 /// Permissions besides those of [`ACTIONS`], in the order of their bits.
-const OTHERS: [Permission; 16] = [
+const OTHERS: [Permission; 17] = [
     Permission::See,
     Permission::ReadHardware,
     Permission::ReadBmc,
@@ -68,6 +70,7 @@ const OTHERS: [Permission; 16] = [
     Permission::Identify,
     Permission::ChangeSettings,
     Permission::Leave,
+    Permission::Update,
     Permission::Backup,
     Permission::Restore,
     Permission::Pair,
@@ -112,6 +115,7 @@ impl Permission {
             Self::Identify => vec![Need::Resource("create", OWN, "identify")],
             Self::ChangeSettings => vec![Need::Resource("update", SYSTEM, "settings")],
             Self::Leave => vec![Need::Resource("create", SYSTEM, "reset")],
+            Self::Update => vec![Need::Resource("create", SYSTEM, "update")],
             Self::Backup => vec![Need::Path("post", "/backup")],
             Self::Restore => vec![Need::Path("post", "/backup/restore")],
             Self::Pair => {

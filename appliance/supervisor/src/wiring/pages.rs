@@ -216,6 +216,7 @@ impl Wiring {
             consoles: Arc::clone(&self.consoles),
             machines: self.page_machines(),
             local_actions: self.local_actions(),
+            updates: self.updates.clone(),
         };
         let site = Site::new(owner, Arc::new(given));
         if of_its_own {

@@ -1,7 +1,7 @@
 //! Links and forms of the page of the box, below its live parts: typed text must stay.
 
 use askama::Template;
-use status::view::StatusView;
+use status::view::{StatusView, UpdateState};
 
 use crate::html::rendered;
 use crate::rights::{Permission, Visitor};
@@ -32,6 +32,32 @@ struct StoredBackup<'a> {
     contents: String,
 }
 
+#[derive(Template)]
+#[template(path = "update.html")]
+struct UpdateForms<'a> {
+    csrf: &'a str,
+    /// True if an installed update waits for its restart.
+    waits: bool,
+    /// Version in the other slot; empty if that slot has no working system.
+    other: &'a str,
+}
+
+/// Renders the forms of updates; empty for a process on another system, which has no slots.
+fn update(view: &StatusView, who: &Visitor) -> String {
+    use UpdateState::{Installed, Scheduled, Waiting};
+    let slots = &view.system.slots;
+    if slots.is_empty() {
+        return String::new();
+    }
+    let state = view.update.as_ref().map(|update| update.state);
+    let other = slots.iter().find(|slot| !slot.running && slot.good);
+    rendered(&UpdateForms {
+        csrf: &who.csrf,
+        waits: state.is_some_and(|state| matches!(state, Installed | Scheduled | Waiting)),
+        other: other.map(|slot| slot.version.as_str()).unwrap_or_default(),
+    })
+}
+
 /// Returns the backups on the box's own disk.
 fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
     let shown = view.system.kept_backups.iter().map(|kept| StoredBackup {
@@ -46,6 +72,9 @@ fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
 pub fn forms(view: &StatusView, who: &Visitor) -> String {
     let mut body = super::identify(who);
     body.push_str(&rendered(&BoxLinks { who }));
+    if who.may(Permission::Update) {
+        body.push_str(&update(view, who));
+    }
     if who.may(Permission::Backup) {
         let kept = if who.may(Permission::Restore) { kept(view) } else { Vec::new() };
         body.push_str(&rendered(&Backup { csrf: &who.csrf, kept }));

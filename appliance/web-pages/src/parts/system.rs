@@ -36,7 +36,8 @@ fn figures(system: &System) -> Vec<(&'static str, String)> {
 }
 
 fn about_update(update: &Update) -> String {
-    let text = format!("{} {}", update.version, update.state.words());
+    let percent = update.percent.map(|percent| format!(", {percent} %")).unwrap_or_default();
+    let text = format!("{} {}{percent}", update.version, update.state.words());
     match update.reason.as_str() {
         "" => text,
         reason => format!("{text}: {}", plain(reason)),

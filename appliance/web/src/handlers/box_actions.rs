@@ -4,6 +4,7 @@
 pub mod backup;
 pub mod pair;
 mod tokens;
+mod update;
 mod users;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/backup/kept", post(backup::restore_stored))
         .merge(pair::routes())
         .merge(tokens::routes())
+        .merge(update::routes())
         .merge(users::routes())
 }
 

@@ -12,6 +12,7 @@ use status::image::ImageRequest;
 use status::log::AuditLine;
 use status::log::LogLine;
 use status::reset::BoxAction;
+use status::update::UpdateRequest;
 use status::view::StatusView;
 use status::view::work::WorkDetails;
 use stdx::Secret;
@@ -23,6 +24,9 @@ use crate::handlers::machines::console::ConsoleStream;
 use crate::handlers::setup::Setup;
 use web_pages::machine::tabs::{Section, Tab};
 use web_pages::rights::Rights;
+
+/// Reason why a process on another system has no updates.
+const NO_SLOTS: &str = "This Tinbox runs as a program on a host system: update the program there.";
 
 /// Future of a result; the error is a sentence for people.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
@@ -76,6 +80,23 @@ pub trait Source: Send + Sync + 'static {
     /// Returns true if the box has a screen, and false for a process on another system.
     fn has_screen(&self) -> bool {
         self.setup().is_some()
+    }
+    /// Writes the update bundle from `pieces` into the slot that does not run. `at_once` lets the
+    /// restart not wait for machines in use.
+    ///
+    /// # Errors
+    /// The box has no slots, or the bundle is refused. The error is a sentence for people.
+    fn install_update(&self, pieces: Receiver<Bytes>, at_once: bool) -> SourceFuture<'_, ()> {
+        let _ = (pieces, at_once);
+        Box::pin(async { Err(NO_SLOTS.to_owned()) })
+    }
+    /// Carries out a request about an update. Blocks: it writes to disk.
+    ///
+    /// # Errors
+    /// As [`Self::install_update`].
+    fn update(&self, request: UpdateRequest) -> Result<(), String> {
+        let _ = request;
+        Err(NO_SLOTS.to_owned())
     }
     /// Makes a backup, encrypted with the passphrase.
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download>;

@@ -5,6 +5,7 @@ mod example_box;
 mod live_stream;
 mod machines;
 mod templates;
+mod updates;
 mod users;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ use status::image::ImageRequest;
 use status::log::AuditLine;
 use status::log::LogLine;
 use status::reset::BoxAction;
+use status::update::UpdateRequest;
 use status::view::work::WorkDetails;
 use status::view::{Machine, MachineState, StatusView, example};
 use stdx::{Secret, SystemClock};

@@ -68,7 +68,8 @@ fn updates_are_taken_refused_and_undone() {
     faces_say(&owner, reason);
 
     let good = bundle(folder.path(), "9.2.0", None).to_string_lossy().into_owned();
-    run(owner.tinbox().args(["update", "apply", &good, "--wait", "--timeout", END])).unwrap();
+    by_page(&owner, &good);
+    run(owner.tinbox().args(["update", "status", "--wait", "--timeout", END])).unwrap();
     let after = report(&owner);
     assert_eq!((&after["version"], &after["update"]["state"]), (&json!("9.2.0"), &json!("good")));
     let older = bundle(folder.path(), "9.1.9", None).to_string_lossy().into_owned();
@@ -97,6 +98,17 @@ fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
     assert!(said.contains("the bundle is truncated"), "{said}");
     let after = report(owner);
     assert_eq!((&after["slots"][1]["version"], &after["update"]), (&json!(""), &Value::Null));
+}
+
+/// Uploads a bundle by the form of the page of the box.
+fn by_page(owner: &Owner<'_>, bundle: &str) {
+    owner.log_in();
+    let page = run(&mut owner.curl("/box")).unwrap();
+    let form = page.split("action=\"/box/update\"").nth(1).expect(&page);
+    let token = form.split("name=\"csrf\" value=\"").nth(1).and_then(|it| it.split('"').next());
+    let mut upload = owner.curl("/box/update");
+    upload.args(["-F", &format!("csrf={}", token.expect(form)), "-F", "restart=idle"]);
+    run(upload.args(["-F", &format!("file=@{bundle}")])).unwrap();
 }
 
 /// Checks that the web page shows the reason, and saves the panel's picture for people.

@@ -14,6 +14,7 @@ use lifecycle::backups::{BackupError, Backups};
 use lifecycle::local_actions::LocalActions;
 use lifecycle::reset;
 use lifecycle::setup::Screens;
+use lifecycle::update::Updates;
 use machine_actions::MachineActions;
 use panel::backends::png;
 use panel::console::Console;
@@ -24,6 +25,7 @@ use status::image::ImageRequest;
 use status::log::{AuditLine, LogLine};
 use status::reset::BoxAction;
 use status::source::ViewSource as _;
+use status::update::UpdateRequest;
 use status::view::StatusView;
 use status::view::work::WorkDetails;
 use stdx::Secret;
@@ -46,6 +48,9 @@ const KUBECONFIG_MAX: u64 = 64 << 10;
 /// Reason why the box has no tokens yet.
 const NO_API: &str = "the API has not started yet";
 
+/// Reason why the box takes no updates.
+const NO_UPDATES: &str = "This Tinbox was not started from a system slot, so it takes no updates.";
+
 /// Data and actions of the box for the web pages.
 pub(super) struct PageSource {
     pub status_builder: Arc<StatusBuilder>,
@@ -65,6 +70,7 @@ pub(super) struct PageSource {
     pub consoles: StartedConsoles,
     pub machines: PageMachines,
     pub local_actions: LocalActions,
+    pub updates: Option<Arc<Updates>>,
 }
 
 impl PageSource {
@@ -181,6 +187,23 @@ impl Source for PageSource {
             let attached = consoles.attach(machine).await;
             attached.map(live).map_err(|_| format!("Machine {machine} has no serial console."))
         })
+    }
+
+    fn install_update(&self, pieces: Receiver<Bytes>, at_once: bool) -> SourceFuture<'_, ()> {
+        Box::pin(async move {
+            let updates = self.updates.as_ref().ok_or(NO_UPDATES)?;
+            let done = updates.install(pieces, None, at_once).await;
+            done.map_err(|error| stdx::sentences(&error))
+        })
+    }
+
+    fn update(&self, request: UpdateRequest) -> Result<(), String> {
+        let updates = self.updates.as_ref().ok_or(NO_UPDATES)?;
+        let done = match request {
+            UpdateRequest::RollBack => updates.roll_back(false),
+            UpdateRequest::Restart => updates.agree(false),
+        };
+        done.map_err(|error| stdx::sentences(&error))
     }
 
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {

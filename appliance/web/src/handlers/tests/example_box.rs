@@ -118,6 +118,24 @@ impl Source for Example {
             }
         })
     }
+    fn install_update(&self, mut pieces: Receiver<Bytes>, at_once: bool) -> SourceFuture<'_, ()> {
+        Box::pin(async move {
+            let mut file = Vec::new();
+            while let Some(piece) = pieces.recv().await {
+                file.extend(piece);
+            }
+            match (file.as_slice(), at_once) {
+                (b"signed", false) => Ok(()),
+                _ => Err("The signature is not valid.".to_owned()),
+            }
+        })
+    }
+    fn update(&self, request: UpdateRequest) -> Result<(), String> {
+        match request {
+            UpdateRequest::RollBack => Ok(()),
+            UpdateRequest::Restart => Err("No update waits for a restart.".to_owned()),
+        }
+    }
     fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
         Box::pin(async move {
             match request.image.as_str() {

@@ -52,10 +52,13 @@ impl Staffed {
 }
 
 /// Requests with a form that is refused for another reason, so that nothing is done.
-const VIEWER: [&str; 13] = [
+const VIEWER: [&str; 16] = [
     "GET /",
     "GET /machines",
     "GET /machines/nuc-07",
+    "GET /machines/nuc-07/hardware",
+    "GET /machines/nuc-07/bmc",
+    "GET /machines/nuc-07/yaml",
     "GET /workflows",
     "GET /templates",
     "GET /network",
@@ -88,7 +91,7 @@ const OPERATOR: [&str; 19] = [
     "POST /images/pin",
     "POST /cluster-api/pair",
 ];
-const ADMIN: [&str; 23] = [
+const ADMIN: [&str; 26] = [
     "GET /kubeconfig",
     "POST /kubeconfig",
     "POST /kubeconfig/rotate",
@@ -98,6 +101,9 @@ const ADMIN: [&str; 23] = [
     "POST /backup",
     "POST /backup/kept",
     "POST /box/leave",
+    "POST /box/update",
+    "POST /box/update/restart",
+    "POST /box/update/rollback",
     "GET /setup",
     "GET /setup/network",
     "POST /setup/network",
