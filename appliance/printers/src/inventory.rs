@@ -26,6 +26,10 @@ struct Rows(Table);
 impl Rows {
     fn add(&mut self, part: &str, name: &Value, size: String, what: &[String], serial: &Value) {
         let what: Vec<&str> = what.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).collect();
+        let is_empty = size.is_empty() && what.is_empty();
+        if is_empty && text(name).is_empty() && text(serial).is_empty() {
+            return;
+        }
         self.0.row([
             part.into(),
             plain(&text(name)).into(),

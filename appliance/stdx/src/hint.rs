@@ -32,7 +32,7 @@ pub fn sentences<E: Error + Hint + 'static>(error: &E) -> String {
 }
 
 /// Makes a phrase a sentence: with a capital letter, and a full stop unless it has one.
-fn sentence(phrase: &str) -> String {
+pub fn sentence(phrase: &str) -> String {
     let mut chars = phrase.chars();
     let first = chars.next().map(|char| char.to_uppercase().to_string()).unwrap_or_default();
     let stop = if phrase.ends_with('.') { "" } else { "." };

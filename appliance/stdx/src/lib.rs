@@ -19,7 +19,7 @@ pub use backoff::Backoff;
 pub use chain::chain;
 pub use clock::{Clock, SystemClock, TestClock};
 pub use full::is_full;
-pub use hint::{Hint, sentences, split_hint, with_hint};
+pub use hint::{Hint, sentence, sentences, split_hint, with_hint};
 pub use id::{hex, random_hex, unhex};
 pub use mac::{InvalidMac, MacAddr};
 pub use redact::Secret;

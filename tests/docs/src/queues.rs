@@ -81,6 +81,11 @@ const ROWS: &[Row] = &[
         "never full: it has no receiver",
     ),
     (
+        "appliance/web/src/handlers/box_actions/update.rs send",
+        "pieces of an update sent by a form",
+        "the upload waits",
+    ),
+    (
         "boot-services/agent/src/actions/slurp.rs sender",
         "pieces of a disk to upload",
         "the reading thread waits for the server",

@@ -121,8 +121,11 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let began = Instant::now();
     let report = loop {
         match report(context).await {
-            // A box without machines in use restarts at once.
-            Err(Error::Reach { .. }) if sent && began.elapsed() < wait.timeout => sleep(POLL).await,
+            // A box without machines in use restarts at once, and a person may begin to wait while
+            // the box restarts.
+            Err(Error::Reach { .. }) if (sent || wait.wait) && began.elapsed() < wait.timeout => {
+                sleep(POLL).await;
+            }
             report => break report?,
         }
     };

@@ -193,7 +193,6 @@ impl Wiring {
         let port = listener.local_addr().context("cannot read the port of the pages")?.port();
         let repository = Repository::new(env!("CARGO_PKG_VERSION"));
         let authority = pki.ca_pem().to_owned();
-        let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
         let pairing = PagePairing {
             objects: Arc::clone(&self.objects),
             authority: authority.clone(),
@@ -209,9 +208,9 @@ impl Wiring {
             names,
             of_its_own,
             screens,
-            audit,
+            audit: self.audit.clone(),
             authorizer: Authorizer::new(self.engine.clone()),
-            tokens,
+            tokens: self.admin_tokens.clone(),
             pairing,
             consoles: Arc::clone(&self.consoles),
             machines: self.page_machines(),

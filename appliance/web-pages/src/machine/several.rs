@@ -71,7 +71,8 @@ pub fn form(view: &StatusView, who: &Visitor, page: &SeveralPage<'_>) -> String 
         chosen: page.chosen.is_none_or(|chosen| chosen.iter().any(|mac| *mac == it.name.as_str())),
     });
     let SeveralPage { systems, form, prefix, error, .. } = *page;
-    let machines = machines.collect();
+    let mut machines: Vec<Row> = machines.collect();
+    machines.sort_by(|one, other| one.mac.cmp(&other.mac));
     let body = rendered(&Several { csrf: &who.csrf, machines, systems, prefix, form, error });
     with_rail(view, who, ("Install", "/"), &body)
 }

@@ -1,12 +1,12 @@
 //! A real browser does everything from the page: it installs a machine, retries, cancels, starts
 //! over and dismisses, by mouse, by keyboard and without JavaScript, while a real agent does the
 //! work. It writes templates, searches and chooses colors. Users with roles see and do what they
-//! may.
+//! may. It switches a machine by its BMC.
 
 use std::path::Path;
 use std::process::Command;
 
-use peers::{Kubectl, Printed, Tinboxd, built, find, run};
+use peers::{IpmiSim, Kubectl, Printed, Tinboxd, built, find, run};
 use serde_json::{Value, json};
 
 use crate::claim::{code, pictures, program};
@@ -67,6 +67,42 @@ fn browsers_of_an_owner_an_operator_and_a_viewer_may_do_what_their_roles_say() {
     node.arg(key);
     let printed: Printed = run(node, "").unwrap();
     assert!(printed.success, "{printed:?}");
+}
+
+#[test]
+fn a_browser_switches_a_machine_and_reads_its_bmc() {
+    find("chromium", "chromium").unwrap();
+    let sim = IpmiSim::start().unwrap();
+    let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
+    let kubectl = tinboxd.kubectl().unwrap();
+    apply(&kubectl, &network());
+    let login = json!({ "username": IpmiSim::USERNAME, "password": IpmiSim::PASSWORD });
+    let metadata = json!({ "name": "bmc-nuc-01", "namespace": "default" });
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": login,
+    });
+    apply(&kubectl, &secret);
+    let connection = json!({
+        "host": sim.address(), "port": IpmiSim::PORT, "authSecretRef": metadata,
+        "insecureTLS": false,
+    });
+    let machine = json!({
+        "apiVersion": "bmc.tinkerbell.org/v1alpha1", "kind": "Machine", "metadata": metadata,
+        "spec": { "connection": connection },
+    });
+    apply(&kubectl, &machine);
+    let mut hardware = hardware();
+    hardware["spec"]["bmcRef"] = json!({
+        "apiGroup": "bmc.tinkerbell.org", "kind": "Machine", "name": "bmc-nuc-01",
+    });
+    apply(&kubectl, &hardware);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/power.mjs");
+    let mut node = Command::new(find("node", "nodejs").unwrap());
+    node.arg(script).arg(format!("https://{}:8443", tinboxd.address()));
+    node.arg(code(&tinboxd)).arg(pictures()).arg(built("browser", &[]).unwrap().remove(0));
+    let printed: Printed = run(node, "").unwrap();
+    assert!(printed.success, "{printed:?}");
+    assert_eq!(sim.told(), ["power 1", "power 0"]);
 }
 
 /// Returns a Hardware with a disk.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use scenarios::{BootOrder, Lab, LabConfig, METADATA_URL, NucConfig, RackConfig};
 
@@ -15,26 +15,60 @@ const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/browser");
 /// Folder of the screenshots, for people.
 const PICTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../out/shots");
 
-#[test]
-fn an_unknown_machine_is_installed_from_the_page_alone() {
+/// Returns a lab with its pages, and unknown machines that boot from the network.
+fn lab(name: &str, machines: usize) -> Lab {
     let mut nuc = NucConfig::bios();
     nuc.boot_order = BootOrder::NetworkFirst;
-    let rack = RackConfig::new("first-machine").nuc(nuc);
+    let rack = (0..machines).fold(RackConfig::new(name), |rack, _| rack.nuc(nuc.clone()));
     let mut config = LabConfig::new(rack);
     config.pages = true;
-    let lab = Lab::start(config).unwrap();
-    let image = tiny(&lab);
-    lab.push_template("small", &image, METADATA_URL).unwrap();
-    let nuc = lab.rack.nuc(1);
-    nuc.power_on().unwrap();
+    Lab::start(config).unwrap()
+}
 
+/// Returns a command that runs a browser on the page of the lab's box.
+fn browser(lab: &Lab, script: &str) -> Command {
     fs::create_dir_all(PICTURES).unwrap();
     let claim = fs::read(lab.claim_file()).unwrap();
     let claim: serde_json::Value = serde_json::from_slice(&claim).unwrap();
     let library = peers::built("browser", &[]).unwrap().remove(0);
     let mut node = lab.rack.box_command(peers::find("node", "nodejs").unwrap());
-    node.arg(Path::new(BROWSER).join("first-machine.mjs")).arg("https://10.77.0.1");
+    node.arg(Path::new(BROWSER).join(script)).arg("https://10.77.0.1");
     node.arg(claim["code"].as_str().unwrap()).arg(PICTURES).arg(library);
+    node
+}
+
+#[test]
+fn three_unknown_machines_are_installed_by_one_form() {
+    let lab = lab("several-machines", 3);
+    let image = tiny(&lab);
+    lab.push_template("small", &image, METADATA_URL).unwrap();
+    let mut node = browser(&lab, "several.mjs");
+    node.args(["small", "/dev/vda", &SMALL.as_millis().to_string()]);
+    for number in 1..=3 {
+        let nuc = lab.rack.nuc(number);
+        node.arg(nuc.mac().to_string());
+        nuc.power_on().unwrap();
+    }
+    let mut browser = node.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(browser.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "requested");
+    for number in 1..=3 {
+        lab.rack.nuc(number).power_off();
+        lab.rack.nuc(number).power_on().unwrap();
+    }
+    assert!(browser.wait().unwrap().success());
+    lab.rack.succeed();
+}
+
+#[test]
+fn an_unknown_machine_is_installed_from_the_page_alone() {
+    let lab = lab("first-machine", 1);
+    let image = tiny(&lab);
+    lab.push_template("small", &image, METADATA_URL).unwrap();
+    let nuc = lab.rack.nuc(1);
+    nuc.power_on().unwrap();
+
+    let mut node = browser(&lab, "first-machine.mjs");
     node.args([&nuc.mac().to_string(), "small", "/dev/vda", &SMALL.as_millis().to_string()]);
     let mut browser = node.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(browser.stdout.take().unwrap()).lines();

@@ -137,9 +137,8 @@ fn reading_content(reading: Result<Value, ReadingError>) -> SectionContent {
         }
         Ok(value) => SectionContent::Table(bmc::readings(&value)),
         Err(error) => {
-            let lines = error.text().lines();
-            let sentences: Vec<String> = lines.map(|it| format!("{it}.")).collect();
-            let why = sentences.join(" ").replace(" hint: ", " Hint: ");
+            // A hint about other readings is for the CLI.
+            let why = stdx::sentence(error.text().lines().next().unwrap_or_default());
             match error {
                 ReadingError::NotFound(_) => SectionContent::Nothing(why),
                 _ => SectionContent::Failed(why),

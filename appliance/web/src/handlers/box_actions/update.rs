@@ -25,7 +25,8 @@ pub(super) fn routes() -> Router<Arc<Site>> {
     Router::new().route("/box/update", post(install)).route("/box/update/{request}", post(change))
 }
 
-/// Installs an uploaded bundle. The fields of the form: `csrf`, `restart` (`idle` or `now`), `file`.
+/// Installs an uploaded bundle. Fields of the form, in order: `csrf`, `restart` (`idle` or `now`),
+/// `file`.
 async fn install(
     State(site): SiteState,
     headers: HeaderMap,

@@ -86,7 +86,9 @@ async fn send(State(site): SiteState, who: Caller, Form(sent): Form<SeveralForm>
         ..InstallForm::default()
     };
     let macs = sent.rest.into_iter().filter(|(name, _)| name.starts_with("mac-"));
-    let macs: Vec<String> = macs.map(|(_, mac)| mac).collect();
+    let mut macs: Vec<String> = macs.map(|(_, mac)| mac).collect();
+    // `mac-10` comes before `mac-2` in the map.
+    macs.sort_unstable();
     if macs.is_empty() || macs.len() > MACHINES_MAX {
         let error = format!("Choose 1 to {MACHINES_MAX} machines.");
         let (systems, prefix) = (systems(&site, &view).await, &sent.prefix);
