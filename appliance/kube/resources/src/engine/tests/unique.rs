@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, HARDWARE, bench, reason};
+use crate::engine::write::unique::OUTDATED_MAX;
 use crate::engine::{DeleteOptions, WriteOptions};
 use crate::status_error::Reason;
 
@@ -71,4 +72,25 @@ async fn a_machine_that_enrolled_itself_holds_nothing_against_its_owner() {
     let unlabeled = json!({ "metadata": { "labels": null } });
     let accepted = bench.merge("discovery-1", unlabeled).await;
     assert_eq!(reason(accepted), Reason::Invalid);
+}
+
+#[tokio::test]
+async fn values_that_no_object_has_leave_the_index() {
+    let bench = bench().await;
+    bench.create(HARDWARE, machine("first", MAC, "10.88.0.11")).await.unwrap();
+    let dry_run = WriteOptions { dry_run: true, ..WriteOptions::default() };
+    let (nic, mut most) = (&machine("", "52:54:00:77:00:02", "")["spec"]["interfaces"][0], 0);
+    for turn in 0..3 * OUTDATED_MAX / 64 {
+        // Each of these objects has 64 addresses that no other object has.
+        let mut nics = vec![nic.clone(); 64];
+        for (number, nic) in nics.iter_mut().enumerate() {
+            nic["dhcp"]["ip"]["address"] = json!(format!("fd77::{turn:x}:{number:x}"));
+        }
+        let object = json!({ "metadata": { "name": "spare" }, "spec": { "interfaces": nics } });
+        bench.engine.create(HARDWARE, "default", object, dry_run.clone()).await.unwrap();
+        most = most.max(bench.engine.inner.unique.kinds()[HARDWARE].0.len());
+    }
+    assert!((OUTDATED_MAX..OUTDATED_MAX + 128).contains(&most), "{most} entries");
+    refusal(&bench, machine("second", MAC, "10.88.0.12")).await;
+    bench.create(HARDWARE, machine("third", "52:54:00:77:00:03", "fd77::1:1")).await.unwrap();
 }

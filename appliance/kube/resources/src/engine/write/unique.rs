@@ -16,15 +16,15 @@ use crate::object::{decode, meta};
 use crate::status_error::{StatusError, failed};
 use schema::FieldError;
 
-/// Maximum index entries of one kind. Above the limit, the index is rebuilt from the store.
-const ENTRIES_MAX: usize = 1 << 18;
+/// Maximum outdated entries of a small kind before a rebuild; about 300 bytes each.
+pub(in crate::engine) const OUTDATED_MAX: usize = 8192;
 
-/// Index of one kind: keys of the objects that may have a value, by category and value.
-type Holders = HashMap<(&'static str, String), BTreeSet<Key>>;
+/// Category, value and possible holder of each entry of a kind; maximum entries before a rebuild.
+type Index = (BTreeSet<(&'static str, String, Key)>, usize);
 
 /// Indexes of the kinds with unique values, by resource.
 #[derive(Debug, Default)]
-pub(crate) struct Unique(Mutex<HashMap<String, (Holders, usize)>>);
+pub(crate) struct Unique(Mutex<HashMap<String, Index>>);
 
 impl Unique {
     /// Checks that no other object has the new values of `new`, and adds them to the index.
@@ -46,20 +46,25 @@ impl Unique {
             return Ok(());
         }
         let mut kinds = self.kinds();
-        if kinds.get(&key.resource).is_none_or(|(_, count)| *count > ENTRIES_MAX) {
+        // Before the write's only change, the store has all values of a write that fails.
+        if kinds.get(&key.resource).is_none_or(|(entries, limit)| entries.len() > *limit) {
             kinds.insert(key.resource.clone(), build(txn, place, values)?);
         }
-        let (holders, count) = kinds.entry(key.resource.clone()).or_default();
+        let (entries, _) = kinds.entry(key.resource.clone()).or_default();
         let mut errors = Vec::new();
         for one in &fresh {
-            let others = holders.entry((one.what, one.value.clone())).or_default();
-            for other in others.iter().filter(|other| *other != key) {
+            let [resource, namespace, name] = [const { String::new() }; 3];
+            let first = (one.what, one.value.clone(), Key { resource, namespace, name });
+            let holders = entries.range(first..).map_while(|(what, value, holder)| {
+                ((*what, value) == (one.what, &one.value)).then_some(holder)
+            });
+            for other in holders.filter(|other| *other != key) {
                 if has(txn, place, values, other, one)? {
                     errors.push(taken(place, one, other));
                     break;
                 }
             }
-            *count += usize::from(others.insert(key.clone()));
+            entries.insert((one.what, one.value.clone(), key.clone()));
         }
         if errors.is_empty() {
             return Ok(());
@@ -67,7 +72,7 @@ impl Unique {
         Err(StatusError::invalid(&place.definition, meta(new, "name"), &errors))
     }
 
-    fn kinds(&self) -> MutexGuard<'_, HashMap<String, (Holders, usize)>> {
+    pub(in crate::engine) fn kinds(&self) -> MutexGuard<'_, HashMap<String, Index>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,20 +81,15 @@ fn same(one: &UniqueValue, other: &UniqueValue) -> bool {
     (one.what, &one.value) == (other.what, &other.value)
 }
 
-fn build(
-    txn: &Txn<'_>,
-    place: &Place,
-    values: &UniqueValues,
-) -> Result<(Holders, usize), StatusError> {
-    let (mut holders, mut count) = (Holders::new(), 0);
+fn build(txn: &Txn<'_>, place: &Place, values: &UniqueValues) -> Result<Index, StatusError> {
+    let mut entries = BTreeSet::new();
     let rows = txn.list(&place.definition.id(), None);
     for (key, stored) in rows.map_err(|error| failed("list the objects of a kind", &error))? {
-        for one in values(&decode(&place.definition, &stored)?) {
-            let others = holders.entry((one.what, one.value)).or_default();
-            count += usize::from(others.insert(key.clone()));
-        }
+        let own = values(&decode(&place.definition, &stored)?).into_iter();
+        entries.extend(own.map(|one| (one.what, one.value, key.clone())));
     }
-    Ok((holders, count))
+    let limit = OUTDATED_MAX + 2 * entries.len();
+    Ok((entries, limit))
 }
 
 /// Returns true if the stored object has the value now.
