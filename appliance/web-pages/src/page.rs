@@ -129,8 +129,7 @@ impl Page {
             Page::Now => String::new(),
             Page::Help => parts::help(),
             Page::Manual(page) => page.html.to_owned(),
-            Page::Machine(name, tab) => tabs::head(view, (name, *tab), who),
-            Page::Workflow(name) => format!("<h1>{}</h1>", escaped(name)),
+            Page::Machine(name, _) | Page::Workflow(name) => format!("<h1>{}</h1>", escaped(name)),
             _ => format!("<h1>{}</h1>", self.title()),
         };
         body.push_str(start);

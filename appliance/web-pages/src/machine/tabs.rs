@@ -2,7 +2,7 @@
 
 use askama::Template;
 use printers::table::Table;
-use status::view::{Machine, MachineState, Power, StatusView};
+use status::view::{Machine, MachineState, Power};
 
 use crate::html::{MACHINES, last_segment, link, rendered, workflow_link};
 use crate::rights::{Permission, Visitor};
@@ -121,9 +121,8 @@ struct TabLink {
 }
 
 #[derive(Template)]
-#[template(path = "machine-head.html")]
-struct Head<'a> {
-    name: &'a str,
+#[template(path = "machine-tabs.html")]
+struct Links {
     tabs: Vec<TabLink>,
 }
 
@@ -147,23 +146,17 @@ struct Console<'a> {
     machine: &'a str,
 }
 
-/// Renders the name of a machine, with links to the tabs that the machine has and the visitor may
-/// see.
-pub fn head(view: &StatusView, (name, tab): (&str, Tab), who: &Visitor) -> String {
-    let mut tabs = Vec::new();
-    if let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) {
-        let shown = |it: &Tab| it.has_content(machine) && who.may(it.permission());
-        tabs.extend(TABS.into_iter().filter(shown).map(|it| TabLink {
-            path: it.path(name),
-            label: it.label(),
-            is_here: it == tab,
-        }));
-        if !machine.workflow.is_empty() {
-            let path = workflow_link(&machine.workflow);
-            tabs.insert(tabs.len().min(1), TabLink { path, label: "Workflow", is_here: false });
-        }
+/// Renders the links to the tabs that a machine has and the visitor may see.
+pub fn links(machine: &Machine, tab: Tab, who: &Visitor) -> String {
+    let shown = TABS.into_iter().filter(|it| it.has_content(machine) && who.may(it.permission()));
+    let link =
+        |it: Tab| TabLink { path: it.path(&machine.name), label: it.label(), is_here: it == tab };
+    let mut tabs: Vec<TabLink> = shown.map(link).collect();
+    if !machine.workflow.is_empty() {
+        let path = workflow_link(&machine.workflow);
+        tabs.insert(tabs.len().min(1), TabLink { path, label: "Workflow", is_here: false });
     }
-    rendered(&Head { name, tabs })
+    rendered(&Links { tabs })
 }
 
 /// Renders the content of a tab that no event changes; empty for tabs whose content is live.
@@ -206,9 +199,9 @@ fn sentence_case(heading: &str) -> String {
 #[cfg(test)]
 mod tests {
     use box_owner::users::Role;
-    use status::view::{Machine, MachineState, Power, StatusView};
+    use status::view::{Machine, MachineState, Power};
 
-    use super::{TABS, Tab, at, head};
+    use super::{TABS, Tab, at};
     use crate::rights::tests::visitor;
     use crate::rights::{Rights, Visitor};
 
@@ -229,8 +222,7 @@ mod tests {
     }
 
     fn labels(machine: Machine, who: &Visitor) -> Vec<String> {
-        let view = StatusView { machines: vec![machine], ..StatusView::default() };
-        let html = head(&view, ("nuc", Tab::History), who);
+        let html = super::links(&machine, Tab::History, who);
         let links = html.split("</a>").filter(|it| it.contains("<a "));
         links.filter_map(|it| it.rsplit('>').next()).map(str::to_owned).collect()
     }

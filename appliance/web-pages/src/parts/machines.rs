@@ -4,9 +4,11 @@ use askama::Template;
 use status::log::LogLine;
 use status::view::{Machine, StatusView};
 
-use super::{Events, Facts, Line, Part, Row, badge, escaped, log_lines, part, rendered, row};
+use super::{
+    Events, Facts, Line, Part, Row, badge, escaped, log_lines, part, rendered, row, workflow_link,
+};
 use crate::machine::forms::buttons;
-use crate::machine::tabs::Tab;
+use crate::machine::tabs::{Tab, links};
 use crate::rights::Visitor;
 
 #[derive(Template)]
@@ -50,7 +52,9 @@ pub fn machine(
         let text = format!("No machine is called ‘{}’.", escaped(name));
         return vec![part("machine", "", format!("<p>{text}</p>"))];
     };
-    match tab {
+    // The links change with the workflow, the BMC and the Hardware of the machine.
+    let mut parts = vec![part("tabs", "", links(machine, tab, who))];
+    parts.extend(match tab {
         Tab::History => {
             let lines = machine.story.iter().map(|it| Line {
                 at: it.at,
@@ -66,7 +70,8 @@ pub fn machine(
         }
         Tab::Log => vec![part("log", "", log_lines(view, log))],
         Tab::Hardware | Tab::Bmc | Tab::Console | Tab::Yaml => Vec::new(),
-    }
+    });
+    parts
 }
 
 /// Renders state, trouble, actions and facts of a machine.
@@ -82,6 +87,13 @@ fn state(view: &StatusView, machine: &Machine, who: &Visitor) -> String {
     facts.push(("Now", row.detail));
     facts.push(("Last seen", row.seen));
     facts.retain(|(_, value)| !value.is_empty());
+    let workflow = match row.workflow.as_str() {
+        "" => String::new(),
+        name => {
+            let (path, name) = (workflow_link(name), escaped(name));
+            format!("<p>Workflow <a href=\"{path}\">{name}</a></p>")
+        }
+    };
     let trouble = machine.trouble.as_ref().map(|it| {
         format!("<article class=\"card bad\"><p>{}</p></article>", escaped(&it.sentence()))
     });
@@ -90,6 +102,6 @@ fn state(view: &StatusView, machine: &Machine, who: &Visitor) -> String {
         row.percent.map(|percent| bar(percent, &machine.name)).unwrap_or_default(),
         trouble.unwrap_or_default(),
         buttons(machine, who),
-        rendered(&Facts { title: "", facts })
+        rendered(&Facts { title: "", facts }) + &workflow
     )
 }
