@@ -3,9 +3,11 @@
 use api::tinkerbell::AGENT_ATTRIBUTES;
 use serde_json::{Value, json};
 
+use crate::inventory::INVENTORY;
+
 /// Annotations with JSON of programs. `machine inventory` shows the facts in two of them.
 const PROGRAMS_ONLY: [&str; 3] =
-    [AGENT_ATTRIBUTES, "tinbox.dev/inventory", "kubectl.kubernetes.io/last-applied-configuration"];
+    [AGENT_ATTRIBUTES, INVENTORY, "kubectl.kubernetes.io/last-applied-configuration"];
 
 /// Returns kind and name of an object: `workflow/install`.
 pub fn name(object: &Value) -> String {

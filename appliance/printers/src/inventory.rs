@@ -7,7 +7,7 @@ use status::plain;
 use crate::table::Table;
 
 /// Annotation of a Hardware with the facts for which Tinkerbell's attributes have no field.
-const INVENTORY: &str = "tinbox.dev/inventory";
+pub const INVENTORY: &str = "tinbox.dev/inventory";
 
 /// Returns the facts in the annotations of a Hardware: `attributes`, in the format of Tinkerbell's
 /// agents, and `inventory`, in that of Tinbox. Facts that no agent has reported are null.

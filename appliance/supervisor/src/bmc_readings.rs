@@ -30,7 +30,7 @@ pub struct BmcReader {
 /// Reason why a BMC cannot be read; the text is for people.
 #[derive(Debug)]
 pub enum ReadingError {
-    /// There is no such BMC Machine or reading, or the driver does not offer the reading.
+    /// The BMC Machine or the reading does not exist, or the driver does not offer the reading.
     NotFound(String),
     /// The BMC is not reached now, or refuses.
     Unavailable(String),

@@ -99,7 +99,12 @@ impl Permission {
         match self {
             Self::See => vec![Need::Resource("list", OWN, "status")],
             Self::ReadHardware => vec![Need::Resource("get", HARDWARE.0, HARDWARE.1)],
-            Self::ReadBmc => vec![Need::Resource("get", OWN, "bmcmachines/sensors")],
+            Self::ReadBmc => {
+                let on = |reading| Need::Resource("get", OWN, reading);
+                ["bmcmachines/sensors", "bmcmachines/inventory", "bmcmachines/events"]
+                    .map(on)
+                    .into()
+            }
             Self::SeeLog => vec![Need::Resource("list", SYSTEM, "log")],
             Self::Act(action) => {
                 let needs = action.description().needs.iter();

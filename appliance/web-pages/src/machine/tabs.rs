@@ -130,7 +130,7 @@ struct Links {
 #[template(path = "machine-section.html")]
 struct SectionPage<'a> {
     heading: &'a str,
-    headings: Vec<String>,
+    headings: &'a [&'static str],
     /// Cells of each row, with their headings.
     rows: Vec<Vec<(&'a str, &'a str)>>,
     text: &'a str,
@@ -170,7 +170,7 @@ pub fn content(name: &str, tab: Tab, sections: &[Section]) -> String {
 fn section<'a>(section: &'a Section) -> String {
     let mut page = SectionPage {
         heading: section.heading,
-        headings: Vec::new(),
+        headings: &[],
         rows: Vec::new(),
         text: "",
         nothing: "",
@@ -178,7 +178,7 @@ fn section<'a>(section: &'a Section) -> String {
     };
     match &section.content {
         SectionContent::Table(table) => {
-            page.headings = table.headings().iter().map(|it| sentence_case(it)).collect();
+            page.headings = table.headings();
             let named = |row: Vec<&'a str>| table.headings().iter().copied().zip(row).collect();
             page.rows = table.rows().map(named).collect();
         }
@@ -187,13 +187,6 @@ fn section<'a>(section: &'a Section) -> String {
         SectionContent::Failed(why) => page.error = why,
     }
     rendered(&page)
-}
-
-/// Returns a heading of a terminal's table in the case of the page: `SIZE` as `Size`.
-fn sentence_case(heading: &str) -> String {
-    let mut letters = heading.chars();
-    let first = letters.next();
-    first.into_iter().chain(letters.map(|it| it.to_ascii_lowercase())).collect()
 }
 
 #[cfg(test)]
