@@ -20,6 +20,6 @@ pub mod templates;
 
 pub use accounts::entry::{claim, login};
 pub use html::{Part, link, template_link};
-pub use page::{More, Page};
-pub use parts::{connect, leave};
+pub use page::{More, Page, setup_link};
+pub use parts::connect;
 pub use shell::{alone, refused, sentence};

@@ -214,7 +214,7 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap, who: Caller)
         Page::Machine(_, Tab::History) => done(&uri),
         Page::Machines => web_pages::machine::forms::add_by_mac(&who),
         Page::Network if who.may(Permission::ChangeSettings) && site.source.setup().is_some() => {
-            page::page::setup_link()
+            page::setup_link()
         }
         Page::ClusterApi => {
             page::connect(&view, &pages(&uri, &headers), &site.source.ca_pem(), &who)

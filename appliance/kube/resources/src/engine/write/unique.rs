@@ -46,7 +46,7 @@ impl Unique {
             return Ok(());
         }
         let mut kinds = self.kinds();
-        // Before the write's only change, the store has all values of a write that fails.
+        // The write has not changed the store yet, so a write that fails loses no value here.
         if kinds.get(&key.resource).is_none_or(|(entries, limit)| entries.len() > *limit) {
             kinds.insert(key.resource.clone(), build(txn, place, values)?);
         }
