@@ -173,7 +173,7 @@ impl IpmiSim {
 
     /// All commands that the chassis received, in order: `power 1`, `boot pxe`, `reset 1`,
     /// `shutdown 1`.
-    pub fn told(&self) -> Vec<String> {
+    pub fn commands(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
     }

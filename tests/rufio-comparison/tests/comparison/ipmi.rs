@@ -60,16 +60,16 @@ async fn outcomes(side: Side, cases: &[Case]) -> Vec<Outcome> {
     for case in cases {
         let driver = registry::open(endpoint.clone());
         bmc::ensure(driver.as_ref(), case.before, Instant::now() + PATIENCE).await.unwrap();
-        let before = sim.told().len();
+        let before = sim.commands().len();
         let ending = cases::run(&api, case).await;
         // After a cycle, the simulator restores power by itself, some seconds later.
         let wait = Wait::new("power after a cycle");
-        while sim.told()[before..].last().is_some_and(|it| it == "power 0")
+        while sim.commands()[before..].last().is_some_and(|it| it == "power 0")
             && case.tasks.to_string().contains("cycle")
         {
             tokio::time::sleep(wait.pause()).await;
         }
-        outcomes.push(Outcome { commands: sim.told()[before..].to_vec(), ending });
+        outcomes.push(Outcome { commands: sim.commands()[before..].to_vec(), ending });
     }
     outcomes
 }

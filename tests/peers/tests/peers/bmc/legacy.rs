@@ -42,9 +42,9 @@ async fn power_and_boot_device_are_those_of_ipmitool() {
     assert!(theirs.is_on().unwrap());
     assert_eq!(power().await, Power::On);
     paced(PowerAction::Reset).await;
-    assert_eq!(bmc.sim().told().last().map(String::as_str), Some("reset 1"));
+    assert_eq!(bmc.sim().commands().last().map(String::as_str), Some("reset 1"));
     paced(PowerAction::Soft).await;
-    assert_eq!(bmc.sim().told().last().map(String::as_str), Some("shutdown 1"));
+    assert_eq!(bmc.sim().commands().last().map(String::as_str), Some("shutdown 1"));
     assert!(!theirs.is_on().unwrap());
     theirs.run("power on").unwrap();
     assert_eq!(power().await, Power::On);
@@ -53,7 +53,7 @@ async fn power_and_boot_device_are_those_of_ipmitool() {
 
     clock::paced(&bmc, ours.set_boot_device(boot(BootDevice::Pxe, false, true))).await.unwrap();
     assert_eq!(theirs.boot_flags().unwrap(), "0004000000");
-    assert_eq!(bmc.sim().told().last().map(String::as_str), Some("boot pxe"));
+    assert_eq!(bmc.sim().commands().last().map(String::as_str), Some("boot pxe"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,7 +124,7 @@ async fn forged_and_repeated_packets_have_no_effect() {
         assert_eq!(driver.power().await.unwrap(), Power::Off);
     })
     .await;
-    assert_eq!(bmc.sim().told(), ["power 1", "power 0"]);
+    assert_eq!(bmc.sim().commands(), ["power 1", "power 0"]);
 }
 
 #[tokio::test(start_paused = true)]

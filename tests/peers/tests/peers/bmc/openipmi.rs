@@ -36,11 +36,11 @@ async fn power_is_what_ipmitool_sees() {
     assert_eq!(ours.power().await.unwrap(), Power::On);
 
     ours.set_power(PowerAction::Reset).await.unwrap();
-    assert_eq!(sim.told().last().map(String::as_str), Some("reset 1"));
+    assert_eq!(sim.commands().last().map(String::as_str), Some("reset 1"));
     assert!(theirs.is_on().unwrap());
 
     ours.set_power(PowerAction::Soft).await.unwrap();
-    assert_eq!(sim.told().last().map(String::as_str), Some("shutdown 1"));
+    assert_eq!(sim.commands().last().map(String::as_str), Some("shutdown 1"));
     assert!(!theirs.is_on().unwrap());
 
     ours.set_power(PowerAction::On).await.unwrap();
@@ -54,12 +54,12 @@ async fn a_cycle_is_off_and_on_again() {
     let _stopped = clock::stop();
     let (sim, ours, theirs) = start();
     theirs.run("power on").unwrap();
-    let before = sim.told().len();
+    let before = sim.commands().len();
     ours.set_power(PowerAction::Cycle).await.unwrap();
     // The simulator restores power by itself, some seconds later.
     poll("power after a cycle", PATIENCE, || theirs.is_on().unwrap()).unwrap();
     assert_eq!(ours.power().await.unwrap(), Power::On);
-    assert_eq!(sim.told()[before..], ["power 0", "power 1"]);
+    assert_eq!(sim.commands()[before..], ["power 0", "power 1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,13 +67,13 @@ async fn confirmed_power_acts_once() {
     let (sim, ours, theirs) = start();
     let confirm = |wanted| clock::slowed(ensure(ours.as_ref(), wanted, Instant::now() + PATIENCE));
     confirm(Power::Off).await.unwrap();
-    assert_eq!(sim.told(), [""; 0], "it was off already");
+    assert_eq!(sim.commands(), [""; 0], "it was off already");
     confirm(Power::On).await.unwrap();
     assert!(theirs.is_on().unwrap());
     confirm(Power::On).await.unwrap();
     confirm(Power::Off).await.unwrap();
     assert!(!theirs.is_on().unwrap());
-    assert_eq!(sim.told(), ["power 1", "power 0"]);
+    assert_eq!(sim.commands(), ["power 1", "power 0"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,14 +93,14 @@ async fn the_boot_device_is_what_ipmitool_sees() {
         let told = Some(format!("boot {told}"));
         theirs.run("chassis bootdev none").unwrap();
         ours.set_boot_device(boot(device, false, true)).await.unwrap();
-        assert_eq!(sim.told().last().cloned(), told);
+        assert_eq!(sim.commands().last().cloned(), told);
         assert_eq!(theirs.boot_flags().unwrap(), bytes);
         assert_eq!(ours.device().boot_flags().await.unwrap().target, Some(target));
 
         theirs.run("chassis bootdev none").unwrap();
         assert_eq!(ours.device().boot_flags().await.unwrap().target, None);
         theirs.run(&format!("chassis bootdev {name}")).unwrap();
-        assert_eq!(sim.told().last().cloned(), told);
+        assert_eq!(sim.commands().last().cloned(), told);
         assert_eq!(ours.device().boot_flags().await.unwrap().target, Some(target));
     }
     // This simulator never marks the flags valid, so they are not in force: the driver reports the

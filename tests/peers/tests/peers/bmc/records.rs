@@ -99,7 +99,7 @@ async fn the_led_is_on_for_the_time_and_can_be_switched_off() {
     let _stopped = clock::stop();
     let (sim, ours, theirs) = start();
     // The simulator passes the time and the flag that forces the LED on.
-    let command = || sim.told().last().cloned().unwrap_or_default();
+    let command = || sim.commands().last().cloned().unwrap_or_default();
     ours.identify(Duration::from_secs(7)).await.unwrap();
     assert_eq!(command(), "identify 7 0");
     theirs.run("chassis identify 9").unwrap();
