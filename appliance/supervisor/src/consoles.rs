@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Hardware};
@@ -74,6 +75,10 @@ fn without_console(error: &serial_console::Error) -> Response {
     missing(&format!("{error}\nhint: {hint}"))
 }
 
+/// Maximum time of one response that follows a console, as of a watch: a client asks again, and its
+/// credential is checked again.
+const FOLLOW_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+
 #[derive(Deserialize)]
 struct OutputQuery {
     #[serde(default)]
@@ -88,7 +93,10 @@ async fn output(
     let consoles = access.consoles(&namespace, &name).await?;
     let body = if query.follow {
         let attached = consoles.attach(&name).await;
-        attached.map(|viewer| Body::from_stream(live(viewer).map(Ok::<_, Infallible>)))
+        attached.map(|viewer| {
+            let live = live(viewer).take_until(tokio::time::sleep(FOLLOW_TIME_MAX));
+            Body::from_stream(live.map(Ok::<_, Infallible>))
+        })
     } else {
         consoles.recorded(&name).await.map(Body::from)
     };

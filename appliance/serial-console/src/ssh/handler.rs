@@ -1,6 +1,7 @@
 //! Handler of one SSH connection: login, then one channel with a console.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use russh::keys::PublicKey;
@@ -15,6 +16,11 @@ use crate::{ConsoleOutput, Consoles, Input};
 
 /// Command that prints the recorded text instead of the console.
 const LOG_COMMAND: &[u8] = b"log";
+/// Interval between two checks that the key of an open console is still valid.
+const CHECK: Duration = Duration::from_secs(5);
+/// Last lines of a console whose machine, or whose key, was removed.
+const REMOVED: &[u8] = b"\r\n[the machine was removed]\r\n";
+const REVOKED: &[u8] = b"\r\n[your key may not use this console any more]\r\n";
 /// Exit status of a command that is not known.
 const NOT_FOUND: u32 = 127;
 
@@ -25,6 +31,8 @@ pub(super) struct Handler {
     logged_in: watch::Sender<bool>,
     /// Name of the machine, after the login.
     machine: String,
+    /// Key of the login.
+    key: Option<PublicKey>,
     channel: Option<ChannelId>,
     input: Option<Input>,
     /// Task that sends the output.
@@ -42,19 +50,24 @@ impl Handler {
             peer,
             logged_in,
             machine: String::new(),
+            key: None,
             channel: None,
             input: None,
             output: None,
         }
     }
 
-    /// Returns true if the key may use the console of this machine.
     async fn admits(&self, machine: &str, key: &PublicKey) -> bool {
-        let keys = self.consoles.keys(machine).await;
-        // The comment of a key is not part of it.
-        let mut keys = keys.iter().filter_map(|text| PublicKey::from_openssh(text.trim()).ok());
-        keys.any(|allowed| allowed.key_data() == key.key_data())
+        admits(&self.consoles, machine, key).await
     }
+}
+
+/// Returns true if the key may use the console of this machine now.
+async fn admits(consoles: &Consoles, machine: &str, key: &PublicKey) -> bool {
+    let keys = consoles.keys(machine).await;
+    // The comment of a key is not part of it.
+    let mut keys = keys.iter().filter_map(|text| PublicKey::from_openssh(text.trim()).ok());
+    keys.any(|allowed| allowed.key_data() == key.key_data())
 }
 
 impl Drop for Handler {
@@ -90,6 +103,7 @@ impl russh::server::Handler for Handler {
         }
         tracing::info!(peer = %self.peer, machine = user, "serial console opened over SSH");
         user.clone_into(&mut self.machine);
+        self.key = Some(key.public_key.clone());
         self.logged_in.send_replace(true);
         Ok(Auth::Accept)
     }
@@ -131,6 +145,7 @@ impl russh::server::Handler for Handler {
         if self.output.is_some() {
             return session.channel_failure(channel);
         }
+        let Some(key) = self.key.clone() else { return session.channel_failure(channel) };
         let viewer = match self.consoles.attach(&self.machine).await {
             Ok(viewer) => viewer,
             Err(error) => {
@@ -141,8 +156,21 @@ impl russh::server::Handler for Handler {
         };
         session.channel_success(channel)?;
         self.input = Some(viewer.input);
-        let sending = send(session.handle(), channel, viewer.history, viewer.shown);
-        self.output = Some(tokio::spawn(sending).abort_handle());
+        let (consoles, machine) = (self.consoles.clone(), self.machine.clone());
+        let handle = session.handle();
+        let showing = async move {
+            let revoked = revoked(&consoles, &machine, &key);
+            let why = tokio::select! {
+                () = send(&handle, channel, viewer.history, viewer.shown) => REMOVED,
+                () = revoked => {
+                    tracing::info!(machine, "serial console ended: the key is not valid any more");
+                    REVOKED
+                }
+            };
+            let _ = handle.data(channel, Bytes::from_static(why)).await;
+            let _ = handle.close(channel).await;
+        };
+        self.output = Some(tokio::spawn(showing).abort_handle());
         Ok(())
     }
 
@@ -201,8 +229,18 @@ fn end(session: &mut Session, channel: ChannelId, status: u32) -> Result<(), rus
     session.close(channel)
 }
 
+/// Waits until the key may not use the console of the machine any more.
+async fn revoked(consoles: &Consoles, machine: &str, key: &PublicKey) {
+    loop {
+        tokio::time::sleep(CHECK).await;
+        if !admits(consoles, machine, key).await {
+            return;
+        }
+    }
+}
+
 /// Sends the output of a console until one side ends.
-async fn send(handle: Handle, channel: ChannelId, history: Vec<u8>, mut shown: ConsoleOutput) {
+async fn send(handle: &Handle, channel: ChannelId, history: Vec<u8>, mut shown: ConsoleOutput) {
     let mut next = Some(Bytes::from(history));
     while let Some(bytes) = next {
         if !bytes.is_empty() && handle.data(channel, bytes).await.is_err() {
@@ -210,6 +248,4 @@ async fn send(handle: Handle, channel: ChannelId, history: Vec<u8>, mut shown: C
         }
         next = shown.next().await;
     }
-    let _ = handle.data(channel, Bytes::from_static(b"\r\n[the machine was removed]\r\n")).await;
-    let _ = handle.close(channel).await;
 }

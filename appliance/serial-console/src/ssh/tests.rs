@@ -20,7 +20,8 @@ const READS_MAX: usize = 64;
 /// Machine `node` with one session and one key.
 struct OneMachine {
     session: Mutex<Option<DuplexStream>>,
-    key: String,
+    /// Valid key; empty after its removal.
+    key: Arc<Mutex<String>>,
 }
 
 impl Machines for OneMachine {
@@ -36,7 +37,8 @@ impl Machines for OneMachine {
     }
 
     fn keys<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<String>> {
-        let keys = (name == "node").then(|| format!("{} admin@desk", self.key));
+        let key = self.key.lock().unwrap().clone();
+        let keys = (name == "node" && !key.is_empty()).then(|| format!("{key} admin@desk"));
         Box::pin(async { keys.into_iter().collect() })
     }
 }
@@ -45,6 +47,7 @@ struct Server {
     folder: TempDir,
     port: u16,
     machine: DuplexStream,
+    key: Arc<Mutex<String>>,
     consoles: Consoles,
     _shutdown: DropGuard,
 }
@@ -64,8 +67,8 @@ impl Server {
         let public = std::fs::read_to_string(public).unwrap();
         key(&folder, "wrong");
         let (session, machine) = tokio::io::duplex(64);
-        let machines =
-            OneMachine { session: Mutex::new(Some(session)), key: public.trim().to_owned() };
+        let right = Arc::new(Mutex::new(public.trim().to_owned()));
+        let machines = OneMachine { session: Mutex::new(Some(session)), key: right.clone() };
         let (consoles, shutdown) = (Consoles::new(Arc::new(machines)), CancellationToken::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -73,7 +76,7 @@ impl Server {
         tokio::spawn(async move { recorders.run(until).await });
         let host_key = HostKey::ensure(folder.path()).unwrap();
         tokio::spawn(serve(listener, host_key, consoles.clone(), shutdown.clone()));
-        Self { folder, port, machine, consoles, _shutdown: shutdown.drop_guard() }
+        Self { folder, port, machine, key: right, consoles, _shutdown: shutdown.drop_guard() }
     }
 
     fn ssh(&self, key: &str, user: &str, command: &[&str]) -> Command {
@@ -198,4 +201,15 @@ fn the_host_key_is_generated_once_and_only_its_owner_reads_it() {
     assert!(said.contains(&first), "{said} {first}");
     std::fs::write(&file, "not a key").unwrap();
     assert!(matches!(HostKey::ensure(folder.path()), Err(Error::HostKey { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_console_ends_with_the_key_that_opened_it() {
+    let mut server = Server::start().await;
+    let mut client = server.view();
+    server.machine.write_all(b"login: ").await.unwrap();
+    client.see("login: ");
+    server.key.lock().unwrap().clear();
+    client.see("your key may not use this console any more");
+    assert!(!client.child.wait().unwrap().success());
 }
