@@ -20,8 +20,8 @@ pub type OsImage = Object<OsImageSpec, OsImageStatus>;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OsImageSpec {
-    /// `http` or `https` URL of the image; for the format `oci` a registry reference such as
-    /// `ghcr.io/owner/image:tag`.
+    /// `http` or `https` URL of the image, or `upload://box/NAME` of an uploaded file;
+    /// for the format `oci` a registry reference such as `ghcr.io/owner/image:tag`.
     pub url: String,
     /// Expected checksum of the image as downloaded, before decompression.
     #[serde(skip_serializing_if = "Option::is_none")]

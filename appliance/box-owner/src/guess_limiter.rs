@@ -2,6 +2,9 @@
 //!
 //! A guessing address cannot lock out other addresses. The limits of one address apply first. The
 //! limit over all addresses applies only to addresses with a recent wrong guess.
+//!
+//! An IPv6 subscriber has a whole /64 network, whose addresses share their guesses. All machines of
+//! a link share it too, so an address whose last guess was correct counts by itself from then on.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -93,7 +96,8 @@ impl GuessLimiter {
     }
 
     fn past(&mut self, from: IpAddr, now: Duration) -> Option<&mut AddressHistory> {
-        let past = self.addresses.get_mut(&network(from))?;
+        let key = self.key(from);
+        let past = self.addresses.get_mut(&key)?;
         forget(&mut past.recent, now);
         Some(past)
     }
@@ -101,7 +105,7 @@ impl GuessLimiter {
     /// Records a wrong guess.
     pub fn wrong(&mut self, from: IpAddr, now: Duration) {
         let limits = self.limits;
-        let past = self.remembered(from);
+        let past = self.remembered(self.key(from));
         past.wrong += 1;
         keep(&mut past.recent, now, limits.each);
         keep(&mut self.recent, now, limits.all);
@@ -109,23 +113,34 @@ impl GuessLimiter {
 
     /// Returns the number of wrong guesses that the address may still make.
     pub fn left(&self, from: IpAddr) -> usize {
-        let wrong = self.addresses.get(&network(from)).map_or(0, |past| past.wrong);
+        let wrong = self.addresses.get(&self.key(from)).map_or(0, |past| past.wrong);
         self.limits.ever.saturating_sub(wrong)
     }
 
     /// Records a correct guess. `counted`: the guess was recorded as wrong before its check.
     pub fn right(&mut self, from: IpAddr, counted: bool) {
-        let past = self.remembered(from);
-        past.was_right = true;
         if counted {
-            past.wrong = past.wrong.saturating_sub(1);
-            past.recent.pop_back();
-            self.recent.pop_back();
+            self.take_back(from);
         }
+        self.remembered(from.to_canonical()).was_right = true;
+    }
+
+    /// Removes the last wrong guess of the address, because it could not be checked.
+    pub fn take_back(&mut self, from: IpAddr) {
+        let past = self.remembered(self.key(from));
+        past.wrong = past.wrong.saturating_sub(1);
+        past.recent.pop_back();
+        self.recent.pop_back();
+    }
+
+    /// Returns the address under which the guesses of `from` are counted.
+    fn key(&self, from: IpAddr) -> IpAddr {
+        let own = from.to_canonical();
+        let was_right = self.addresses.get(&own).is_some_and(|past| past.was_right);
+        if was_right { own } else { network(own) }
     }
 
     fn remembered(&mut self, from: IpAddr) -> &mut AddressHistory {
-        let from = network(from);
         if self.addresses.len() >= ADDRESSES_MAX && !self.addresses.contains_key(&from) {
             let age = |past: &AddressHistory| (past.was_right, past.recent.back().copied());
             let oldest = self.addresses.iter().min_by_key(|(_, past)| age(past));
@@ -162,7 +177,7 @@ fn wait(first: Duration, now: Duration) -> u64 {
 
 /// Returns the address of one subscriber: for IPv6, the /64 network.
 fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
+    match address {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
         address => address,
     }
@@ -200,6 +215,22 @@ mod tests {
         assert_eq!(guesses.leave(one, SECOND * 1000), GuessPermission::Never);
         guesses.clear();
         assert_eq!(guesses.leave(one, SECOND * 1000), GuessPermission::Allowed);
+    }
+
+    #[test]
+    fn a_neighbor_on_the_link_locks_out_no_one_who_was_right() {
+        let mut guesses = GuessLimiter::new(LIMITS);
+        let (owner, neighbor) = ("fe80::1".parse().unwrap(), "fe80::2".parse().unwrap());
+        guesses.wrong(owner, SECOND);
+        guesses.right(owner, true);
+        (0..8).for_each(|_| guesses.wrong(neighbor, SECOND));
+        assert_eq!(guesses.leave(neighbor, SECOND), GuessPermission::Never);
+        assert_eq!(guesses.leave(owner, SECOND), GuessPermission::Allowed);
+        assert_eq!(guesses.standing(owner, SECOND), Standing::Proven);
+        assert_eq!(guesses.standing(neighbor, SECOND), Standing::Guesser);
+        // Being right once does not free later wrong guesses.
+        (0..5).for_each(|_| guesses.wrong(owner, SECOND));
+        assert!(matches!(guesses.leave(owner, SECOND), GuessPermission::Wait(_)));
     }
 
     #[test]

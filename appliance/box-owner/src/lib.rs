@@ -56,7 +56,7 @@ pub enum AccessError {
     #[error("This box already has an owner. Log in with the owner's passphrase.")]
     Claimed,
     /// The box has no owner.
-    #[error("This box has no owner yet.")]
+    #[error("This box has no owner yet. Claim it first.")]
     Unclaimed,
     /// The box cannot read the record of its owner.
     #[error(
@@ -75,7 +75,8 @@ pub enum AccessError {
     WrongCode(usize),
     /// Too many wrong codes came from the address; it may not try again before a restart.
     #[error(
-        "Too many wrong codes came from this address. Use another computer, or restart the box."
+        "Too many wrong codes came from this address. Use another computer or the IPv4 address of \
+         the box, or restart the box."
     )]
     Barred,
     /// The code is wrong, and a new code was made.
@@ -118,7 +119,7 @@ pub enum AccessError {
     #[error("The box is busy. Try again.")]
     Busy,
     /// The state of the owner cannot be written to disk.
-    #[error("The box cannot write to its disk.")]
+    #[error("The box cannot write to its disk, so nothing was changed. The log has the reason.")]
     Disk(#[source] io::Error),
 }
 

@@ -1,6 +1,6 @@
 //! Hash of a passphrase: in the files `STATE/owner.json` and `STATE/users.json`.
 
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::{Algorithm, Argon2, MIN_SALT_LEN, Params, Version};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
@@ -59,14 +59,19 @@ impl Hash {
         Self { memory_kib: MEMORY_KIB, passes: PASSES, salt, hash }
     }
 
-    /// Returns true if `text` is the passphrase. Needs the time and memory of [`Hash::of`].
-    pub fn is_of(&self, text: &str) -> bool {
+    /// Returns true if `text` is the passphrase; `None` if memory is short. Needs the time and
+    /// memory of [`Hash::of`].
+    pub fn is_of(&self, text: &str) -> Option<bool> {
         let known = stdx::unhex(&self.salt).zip(stdx::unhex(&self.hash));
-        let Some((salt, hash)) = known else { return false };
+        let Some((salt, hash)) = known.filter(|(salt, _)| salt.len() >= MIN_SALT_LEN) else {
+            return Some(false);
+        };
+        if text.len() > BYTES_MAX {
+            return Some(false);
+        }
         let memory = self.memory_kib.min(MEMORY_KIB_MAX);
-        text.len() <= BYTES_MAX
-            && compute(text, &salt, memory, self.passes)
-                .is_some_and(|made| made.as_slice().ct_eq(&hash).into())
+        let made = compute(text, &salt, memory, self.passes)?;
+        Some(made.as_slice().ct_eq(&hash).into())
     }
 }
 
@@ -88,9 +93,11 @@ mod tests {
         let kept = serde_json::to_string(&hash).unwrap();
         assert!(!kept.contains("horse"));
         let read: Hash = serde_json::from_str(&kept).unwrap();
-        assert!(read.is_of("correct horse"));
-        assert!(!read.is_of("correct horsf"));
-        assert!(!read.is_of(""));
+        assert_eq!(read.is_of("correct horse"), Some(true));
+        assert_eq!(read.is_of("correct horsf"), Some(false));
+        assert_eq!(read.is_of(""), Some(false));
+        assert_eq!(Hash::of_nothing().is_of("correct horse"), Some(false));
+        assert_eq!(Hash::of_no_one().is_of("correct horse"), Some(false));
     }
 
     #[test]

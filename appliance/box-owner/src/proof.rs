@@ -46,8 +46,12 @@ impl Owner {
     ) -> Result<(), AccessError> {
         passphrase::check(new).map_err(AccessError::Passphrase)?;
         let name = self.user_of(token)?;
+        // Checked before the new passphrase is hashed, so that the limit of wrong tries holds for
+        // both hashes.
+        drop(self.verify(&name, old, from)?);
         let hash = Hash::of(new, chance()).ok_or(AccessError::Busy)?;
-        // Held to the end, so that no session begins with the old passphrase after the change.
+        // Held to the end, so that no session begins with the old passphrase after the change. The
+        // passphrase may have changed while the new one was hashed.
         let mut inner = self.verify(&name, old, from)?;
         if name == OWNER_NAME {
             let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
@@ -92,6 +96,10 @@ impl Owner {
         };
         let is_right = hash.as_ref().unwrap_or(&Hash::of_no_one()).is_of(passphrase);
         let mut inner = self.inner();
+        let Some(is_right) = is_right else {
+            inner.passphrases.take_back(from);
+            return Err(AccessError::Busy);
+        };
         // The passphrase may have changed during the check.
         if !is_right || hash.is_none() || inner.hash_of(name) != hash {
             return Err(AccessError::WrongPassphrase);

@@ -42,6 +42,7 @@ impl Audit {
             user: user.to_owned(),
             verb: request.method.to_ascii_lowercase(),
             path: request.path.clone(),
+            detail: request.detail.clone(),
             code: request.code,
             from: request.from.map(|from| from.to_string()).unwrap_or_default(),
             agent: request.agent.clone(),

@@ -5,9 +5,13 @@ mod fields;
 mod plan;
 mod systems;
 
+use std::sync::Arc;
+
 use api::meta::ObjectKey;
 use api::network::{Mode, NETWORK, Network, NetworkPlan};
+use api::os_image::OsImage;
 use api::tinkerbell::{AUTO_DISCOVERED, HARDWARE, TEMPLATE, WORKFLOW};
+use image_catalog::ImageCatalog;
 use objects::{ObjectError, read};
 use serde_json::Value;
 
@@ -19,16 +23,16 @@ use plan::{InstallPlan, Target};
 
 /// Namespace of the Hardware of a machine that the box does not know yet.
 const NAMESPACE: &str = "default";
-/// Maximum length of a form's text with public keys, in bytes.
-pub(crate) const KEYS_BYTES_MAX: usize = 16 << 10;
 /// Maximum length of user data in bytes.
 pub(crate) const USER_DATA_BYTES_MAX: usize = 32 << 10;
 
 /// Operating system or template that a person can choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemChoice {
-    /// Name of the Template on the box, or of the template in the library.
+    /// Value of [`InstallForm::system`], which tells OSImages from Templates.
     pub name: String,
+    /// Name of the Template on the box, of the template in the library, or of the OSImage.
+    pub title: String,
     /// Purpose as a sentence; a Template on the box says so.
     pub about: String,
 }
@@ -53,7 +57,8 @@ pub struct InstallChoices {
     pub name: String,
     /// Maker and product, as the agent reported them; may be empty.
     pub model: String,
-    /// Systems: first those of the library that the box does not have yet, then its Templates.
+    /// Systems: first OSImages, then templates of the library that the box does not have yet, then
+    /// its Templates.
     pub systems: Vec<SystemChoice>,
     /// Disks of the machine; empty if no agent has reported any and the Hardware has none.
     pub disks: Vec<DiskChoice>,
@@ -70,7 +75,7 @@ pub struct InstallChoices {
 pub struct InstallForm {
     /// Name of the machine in the view: of its Hardware, or the MAC address of a new one.
     pub machine: String,
-    /// Name of a Template on the box or in the library.
+    /// Name of a Template on the box or in the library; `image/` and the name of an OSImage.
     pub system: String,
     /// Name for the Hardware and the host.
     pub name: String,
@@ -103,7 +108,8 @@ impl MachineActions {
     pub async fn choices(&self, machine: &str) -> Result<InstallChoices, ActionError> {
         let target = self.target(machine).await?;
         let mut choices = target.choices();
-        choices.systems = systems::choices(&self.names(&target.namespace()).await?);
+        let templates = self.names(&target.namespace()).await?;
+        choices.systems = systems::choices(&templates, &self.images().await?);
         if !choices.is_known {
             let all = self.objects.list(HARDWARE, None).await?;
             choices.address = address::propose(&self.networks().await?, &all).unwrap_or_default();
@@ -197,9 +203,20 @@ impl MachineActions {
         let networks = self.networks().await?;
         let checked = Checked::new(form, &target, &networks, true)?;
         self.check_name(&target, &checked.name).await?;
-        let key = ObjectKey::new(target.namespace(), &form.system);
-        let stored: Option<Value> = objects::find(&*self.objects, TEMPLATE, &key).await?;
-        let system = systems::resolve(&form.system, stored, &networks, &checked)?;
+        let namespace = target.namespace();
+        let system = match form.system.strip_prefix(systems::IMAGE) {
+            Some(image) => {
+                let address = systems::box_address(&networks, &checked);
+                let named = (namespace.as_str(), image);
+                let images = self.images().await?;
+                systems::resolve_image(&*self.objects, named, &images, address).await?
+            }
+            None => {
+                let key = ObjectKey::new(namespace, &form.system);
+                let stored: Option<Value> = objects::find(&*self.objects, TEMPLATE, &key).await?;
+                systems::resolve(&form.system, stored, &networks, &checked)?
+            }
+        };
         let plan = InstallPlan::new(&target, &checked, &system, &form.id)?;
         Ok((target, plan))
     }
@@ -250,10 +267,15 @@ impl MachineActions {
         Ok(plans)
     }
 
-    /// Returns the names of the Templates of a namespace.
+    /// Returns the names of the Templates of a namespace, without those that install an OSImage.
     async fn names(&self, namespace: &str) -> Result<Vec<String>, ActionError> {
         let templates = self.objects.list(TEMPLATE, Some(namespace)).await?;
-        Ok(templates.iter().map(|it| lookup::key(it).name).collect())
+        let is_own = |it: &&Value| it["metadata"]["labels"][systems::IMAGE_LABEL].is_null();
+        Ok(templates.iter().filter(is_own).map(|it| lookup::key(it).name).collect())
+    }
+
+    async fn images(&self) -> Result<Vec<OsImage>, ActionError> {
+        Ok(ImageCatalog::new(Arc::clone(&self.objects)).images().await?)
     }
 }
 

@@ -7,6 +7,9 @@ use serde_json::json;
 
 use super::InstallError;
 
+/// First characters of the URL of an image that a person uploaded to the box. Only the box has the
+/// file, and serves it to machines by HTTP.
+pub const UPLOADED: &str = "upload://box/";
 /// Maximum number of OSImages that an error names.
 const NAMED_IMAGES_MAX: usize = 10;
 /// Maximum length in bytes of an image's URL or reference.
@@ -63,6 +66,8 @@ pub struct Image {
     pub checksum: Option<Checksum>,
     /// Distribution in lower case; empty if unknown.
     pub distro: String,
+    /// Version of the distribution; empty if unknown.
+    pub version: String,
 }
 
 /// Location of an image.
@@ -197,7 +202,9 @@ fn of_catalog(image: &OsImage) -> Result<Image, InstallError> {
     let url = image.spec.url.as_str();
     let location = match image.spec.format {
         ImageFormat::Oci => registry(url).map_err(|why| invalid(format!("spec.url: {why}")))?,
-        ImageFormat::Raw | ImageFormat::Qcow2 if is_url(url) => ImageLocation::Url(url.to_owned()),
+        ImageFormat::Raw | ImageFormat::Qcow2 if is_url(url) || is_upload(url) => {
+            ImageLocation::Url(url.to_owned())
+        }
         ImageFormat::Raw | ImageFormat::Qcow2 => {
             let why = "spec.url: expected an http or https URL without user name";
             return Err(invalid(why.to_owned()));
@@ -207,6 +214,7 @@ fn of_catalog(image: &OsImage) -> Result<Image, InstallError> {
         location,
         checksum: image.spec.checksum.as_ref().map_or(Ok(None), checksum).map_err(invalid)?,
         distro: image.spec.os.distro.to_lowercase(),
+        version: image.spec.os.version.clone(),
     })
 }
 
@@ -268,7 +276,7 @@ fn looked_up(request: &ImageRequest) -> Result<Image, InstallError> {
         true => ImageLocation::Url(text),
         false => registry(&text).map_err(invalid)?,
     };
-    Ok(Image { location, checksum: None, distro })
+    Ok(Image { location, checksum: None, distro, version })
 }
 
 /// Parses a reference in a registry, with or without `oci://`.
@@ -283,6 +291,13 @@ fn registry(text: &str) -> Result<ImageLocation, String> {
             .to_owned());
     }
     Reference::parse(reference).map(|_| ImageLocation::Registry(reference.to_owned()))
+}
+
+/// Returns true for the URL of an uploaded file.
+fn is_upload(text: &str) -> bool {
+    let name = text.strip_prefix(UPLOADED).unwrap_or_default();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    !name.is_empty() && name.len() <= LOCATION_BYTES_MAX && name.chars().all(allowed)
 }
 
 /// Returns true for an `http` or `https` URL with a host, without user name and without blanks.

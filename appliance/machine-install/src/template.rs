@@ -27,9 +27,16 @@ const REBOOT_TIMEOUT: u64 = 60;
 /// Time limit in seconds to erase one disk, as in the template library.
 const WIPE_TIMEOUT: u64 = 28_800;
 
-/// Partition with the root file system in images for cloud-init, as in CAPT. The action `writefile`
-/// does not search for the root file system.
-const ROOT_PARTITION: u32 = 1;
+/// Root file system in images for cloud-init, as in CAPT. The action `writefile` does not search
+/// for the root file system.
+const ROOT: RootFs = RootFs { partition: 1, fs_type: "ext4", folder: "" };
+/// Root file system in Fedora's cloud images: a subvolume of Btrfs, behind the partitions for BIOS
+/// boot, EFI and /boot.
+const FEDORA: &str = "fedora";
+const FEDORA_ROOT: RootFs = RootFs { partition: 4, fs_type: "btrfs", folder: "/root" };
+/// First version of Fedora whose /boot is a subvolume too, so that it has a partition less
+/// (fedoraproject.org/wiki/Changes/BtrfsBootForCloud).
+const FEDORA_WITHOUT_BOOT: u32 = 44;
 /// Distribution whose Ignition gets its URL from a file, and the partition of this file (OEM).
 const FLATCAR: &str = "flatcar";
 const FLATCAR_PARTITION: u32 = 6;
@@ -89,6 +96,52 @@ pub fn referenced<'a>(
     text.ok_or_else(|| InstallError::TemplateEmpty(key.clone()))
 }
 
+/// Place of the root file system in an image.
+struct RootFs {
+    partition: u32,
+    fs_type: &'static str,
+    /// Folder of the root within the file system.
+    folder: &'static str,
+}
+
+impl RootFs {
+    fn of(image: &Image) -> Self {
+        if image.distro != FEDORA {
+            return ROOT;
+        }
+        let major = image.version.split('.').next().and_then(|it| it.parse::<u32>().ok());
+        let has_boot = major.is_some_and(|major| major < FEDORA_WITHOUT_BOOT);
+        RootFs { partition: FEDORA_ROOT.partition - u32::from(!has_boot), ..FEDORA_ROOT }
+    }
+}
+
+/// Disk on which an image is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetDisk<'a> {
+    /// A path such as `/dev/sda`, or hints such as `serial=S4EV`.
+    Named(&'a str),
+    /// First disk of the Hardware of each machine, by the functions of the template.
+    FirstOfHardware,
+}
+
+impl TargetDisk<'_> {
+    fn text(self) -> String {
+        match self {
+            Self::Named(disk) => literal(disk),
+            Self::FirstOfHardware => "{{ index .Hardware.Disks 0 }}".to_owned(),
+        }
+    }
+
+    fn partition(self, number: u32) -> String {
+        match self {
+            Self::Named(disk) => literal(&partition(disk, number)),
+            Self::FirstOfHardware => {
+                format!("{{{{ formatPartition (index .Hardware.Disks 0) {number} }}}}")
+            }
+        }
+    }
+}
+
 /// Values for the default Template.
 #[derive(Debug, Clone, Copy)]
 pub struct Installation<'a> {
@@ -96,8 +149,8 @@ pub struct Installation<'a> {
     pub name: &'a str,
     /// Image to install, from [`super::image::resolve`].
     pub image: &'a Image,
-    /// Target disk: a path such as `/dev/sda`, or hints such as `serial=S4EV`.
-    pub disk: &'a str,
+    /// Target disk: that of one machine, or of each machine that uses the Template.
+    pub disk: TargetDisk<'a>,
     /// URL of the box's metadata service, such as `http://10.77.0.1:50061`.
     pub metadata_url: &'a str,
     /// Format of the machine's user data.
@@ -110,22 +163,26 @@ pub struct Installation<'a> {
 /// The disk is invalid ([`InstallError::DiskInvalid`]).
 pub fn default_data(installation: &Installation<'_>) -> Result<String, InstallError> {
     let Installation { name, image, disk, metadata_url, format } = installation;
-    check_disk(disk)?;
-    let mut actions = vec![stream(image, disk)];
+    if let TargetDisk::Named(disk) = disk {
+        check_disk(disk)?;
+    }
+    let mut actions = vec![stream(image, *disk)];
     match format {
         DataFormat::CloudConfig => {
-            let partition = partition(disk, ROOT_PARTITION);
+            let root = RootFs::of(image);
+            let partition = disk.partition(root.partition);
             let config = yaml(&cloud_config(metadata_url))?;
             let files = [
                 ("add cloud-init config", "/etc/cloud/cloud.cfg.d/10_tinkerbell.cfg", &*config),
                 ("add cloud-init ds-identify config", "/etc/cloud/ds-identify.cfg", DS_IDENTIFY),
             ];
             for (name, path, contents) in files {
-                actions.push(file(name, &partition, "ext4", path, contents));
+                let path = format!("{}{path}", root.folder);
+                actions.push(file(name, &partition, root.fs_type, &path, contents));
             }
         }
         DataFormat::Ignition if image.distro == FLATCAR => {
-            let partition = partition(disk, FLATCAR_PARTITION);
+            let partition = disk.partition(FLATCAR_PARTITION);
             let url = format!("{metadata_url}/2009-04-04/user-data");
             let contents = format!("set linux_append=\"ignition.config.url={url}\"\n");
             actions.push(file("add ignition url", &partition, "btrfs", "/grub.cfg", &contents));
@@ -184,7 +241,7 @@ fn cloud_config(metadata_url: &str) -> Value {
     })
 }
 
-fn stream(image: &Image, disk: &str) -> Value {
+fn stream(image: &Image, disk: TargetDisk<'_>) -> Value {
     let (kind, source) = match &image.location {
         ImageLocation::Url(url) => ("image2disk", url),
         ImageLocation::Registry(reference) => ("oci2disk", reference),
@@ -192,7 +249,7 @@ fn stream(image: &Image, disk: &str) -> Value {
     let mut stream = action("stream image", kind, IMAGE_TIMEOUT);
     stream["retries"] = IMAGE_RETRIES.into();
     stream["retry-wait"] = IMAGE_RETRY_WAIT.into();
-    stream["environment"] = json!({ "IMG_URL": literal(source), "DEST_DISK": literal(disk) });
+    stream["environment"] = json!({ "IMG_URL": literal(source), "DEST_DISK": disk.text() });
     let path = source.split(['?', '#']).next().unwrap_or_default();
     if COMPRESSED.iter().any(|end| path.ends_with(end)) {
         stream["environment"]["COMPRESSED"] = "true".into();
@@ -212,7 +269,7 @@ fn stream(image: &Image, disk: &str) -> Value {
 fn file(name: &str, partition: &str, fs_type: &str, path: &str, contents: &str) -> Value {
     let mut file = action(name, "writefile", FILE_TIMEOUT);
     file["environment"] = json!({
-        "DEST_DISK": literal(partition),
+        "DEST_DISK": partition,
         "FS_TYPE": fs_type,
         "DEST_PATH": path,
         "UID": "0",

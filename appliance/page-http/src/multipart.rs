@@ -22,8 +22,10 @@ const FIELD_BYTES_MAX: usize = 4 << 10;
 const FILE: &str = "file";
 /// Maximum wait for a header, field or piece, so that a lost browser does not block a restore.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Maximum size of the whole form, in bytes.
-pub const FORM_BYTES_MAX: u64 = 513 << 20;
+/// Maximum size of a form with a backup or an update, in bytes.
+const FORM_BYTES_MAX: u64 = 513 << 20;
+/// Maximum number of pieces of a file that wait for the disk.
+const PIECES_MAX: usize = 4;
 
 /// Error in a multipart form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -58,11 +60,23 @@ pub struct Form {
 }
 
 impl Form {
-    /// Begins to read the form of a request with these headers.
+    /// Begins to read the form of a request with these headers, of at most 513 MiB.
     ///
     /// # Errors
     /// The content type is not a multipart form with a valid boundary ([`FormError::Shape`]).
     pub fn of<S, E>(headers: &HeaderMap, body: S) -> Result<Self, FormError>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
+        E: 'static,
+    {
+        Self::with_limit(headers, body, FORM_BYTES_MAX)
+    }
+
+    /// Begins to read a form like [`Self::of`], of at most `bytes_max`.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn with_limit<S, E>(headers: &HeaderMap, body: S, bytes_max: u64) -> Result<Self, FormError>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
         E: 'static,
@@ -72,8 +86,8 @@ impl Form {
         if !(1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()) {
             return Err(FormError::Shape);
         }
-        let limits = SizeLimit::new().whole_stream(FORM_BYTES_MAX);
-        let limits = limits.per_field(FIELD_BYTES_MAX as u64).for_field(FILE, FORM_BYTES_MAX);
+        let limits = SizeLimit::new().whole_stream(bytes_max);
+        let limits = limits.per_field(FIELD_BYTES_MAX as u64).for_field(FILE, bytes_max);
         let limits = Constraints::new().size_limit(limits);
         let head = Arc::new(AtomicUsize::new(0));
         let pieces = pieces(body, Arc::clone(&head));
@@ -105,6 +119,23 @@ impl Form {
         Ok(())
     }
 
+    /// Sends the next field, which must have this name, to `to`, as [`Self::pass`] does. The stream
+    /// of the receiver ends only after the whole field; else its last item is an error.
+    ///
+    /// # Errors
+    /// As [`Self::pass`].
+    pub async fn pass_whole(&mut self, name: &str, to: FileSender) -> Result<(), FormError> {
+        let mut field = self.begin(name).await?;
+        while let Some(piece) = in_time(field.chunk()).await? {
+            // An empty piece would be taken for the end.
+            if !piece.is_empty() {
+                let _ = to.0.send(piece).await;
+            }
+        }
+        let _ = to.0.send(Bytes::new()).await;
+        Ok(())
+    }
+
     /// Reads the header of the next part, which must have this name.
     async fn begin(&mut self, name: &str) -> Result<Field<'static>, FormError> {
         self.head.store(HEADER_BYTES_MAX, Ordering::Relaxed);
@@ -112,6 +143,23 @@ impl Form {
         self.head.store(usize::MAX, Ordering::Relaxed);
         field.filter(|field| field.name() == Some(name)).ok_or(FormError::Shape)
     }
+}
+
+/// Sender of a file for [`Form::pass_whole`].
+pub struct FileSender(mpsc::Sender<Bytes>);
+
+/// Creates the channel of a file whose receiver notices if the file is cut off.
+pub fn file_channel() -> (FileSender, impl Stream<Item = Result<Bytes, FormError>> + Send) {
+    let (sender, pieces) = mpsc::channel::<Bytes>(PIECES_MAX);
+    let stream = stream::unfold(Some(pieces), |pieces| async {
+        let mut pieces = pieces?;
+        match pieces.recv().await {
+            Some(end) if end.is_empty() => None,
+            Some(piece) => Some((Ok(piece), Some(pieces))),
+            None => Some((Err(FormError::Cut), None)),
+        }
+    });
+    (FileSender(sender), stream)
 }
 
 /// Waits for a step of the parser; fails after [`SILENCE`].

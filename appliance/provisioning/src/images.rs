@@ -2,7 +2,6 @@
 //! file, and serves it to the machine. Files stay in the cache while they are needed or pinned.
 //! Without `[images]`, machines download the files themselves.
 
-mod connector;
 mod containers;
 pub(crate) mod destinations;
 mod handlers;
@@ -11,6 +10,7 @@ mod pins;
 mod readers;
 mod report;
 mod routes;
+mod upload;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -28,6 +28,7 @@ use netboot::Observer;
 use config::{Config, HTTP_PORT};
 pub use handlers::router;
 pub use mentions::reads_registry;
+pub use upload::{UploadError, UploadedImage};
 
 use crate::index::Index;
 use crate::networks::nic;
@@ -118,7 +119,7 @@ impl Images {
         let destinations = Destinations::new(settings.networks.clone());
         let checked = destinations.clone();
         let check = Arc::new(move |address| checked.check(address));
-        let connector = connector::make(settings.authorities.as_deref(), check)?;
+        let connector = artifact_cache::connector::make(settings.authorities.as_deref(), check)?;
         let plain = settings.plain_registries.iter().cloned();
         let origin = HttpOrigin::new(connector)
             .with_plain_registries(plain)

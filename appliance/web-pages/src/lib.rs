@@ -21,5 +21,5 @@ pub mod templates;
 pub use accounts::entry::{claim, login};
 pub use html::{Part, link, template_link};
 pub use page::{More, Page, setup_link};
-pub use parts::connect;
+pub use parts::{connect, os_images};
 pub use shell::{alone, refused, sentence};

@@ -148,6 +148,7 @@ impl Page {
         // Not among the live parts: typed text must stay.
         match self {
             Page::Box => body.push_str(&box_forms::forms(view, who)),
+            Page::Images => body.push_str(parts::os_images::LINK),
             Page::Machine(name, tab) => body.push_str(&tabs::content(name, *tab, &more.sections)),
             _ => {}
         }

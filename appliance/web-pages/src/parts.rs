@@ -7,6 +7,7 @@ mod leaving;
 mod machines;
 mod network;
 mod now;
+pub mod os_images;
 mod system;
 mod workflow;
 mod workflows;

@@ -12,6 +12,8 @@ const OWN: &str = "tinbox.dev";
 const HARDWARE: (&str, &str) = ("tinkerbell.org", "hardware");
 /// API group and plural name of Templates.
 const TEMPLATES: (&str, &str) = ("tinkerbell.org", "templates");
+/// API group and plural name of OSImages.
+const OS_IMAGES: (&str, &str) = ("tinbox.dev", "osimages");
 /// API group and plural name of the management clusters that the box is paired with.
 const MANAGEMENT_CLUSTERS: (&str, &str) = ("tinbox.dev", "managementclusters");
 /// API group of the box's own system, which only administrators may use.
@@ -26,6 +28,10 @@ pub enum Permission {
     ReadHardware,
     /// Reads sensors, event log and inventory from the BMC of a machine.
     ReadBmc,
+    /// Reads the log of a machine.
+    ReadLog,
+    /// Reads the serial console of a machine.
+    ReadConsole,
     /// Reads the log of the box.
     SeeLog,
     /// Requests an action on a machine.
@@ -36,6 +42,8 @@ pub enum Permission {
     ServeAgain,
     /// Pins, unpins and removes images.
     ChangeImages,
+    /// Uploads, adds and deletes OS images.
+    EditOsImages,
     /// Lets the box blink, so that a person finds it.
     Identify,
     /// Changes the settings of the box.
@@ -59,14 +67,17 @@ pub enum Permission {
 }
 
 /// Permissions besides those of [`ACTIONS`], in the order of their bits.
-const OTHERS: [Permission; 17] = [
+const OTHERS: [Permission; 20] = [
     Permission::See,
     Permission::ReadHardware,
     Permission::ReadBmc,
+    Permission::ReadLog,
+    Permission::ReadConsole,
     Permission::SeeLog,
     Permission::EditTemplates,
     Permission::ServeAgain,
     Permission::ChangeImages,
+    Permission::EditOsImages,
     Permission::Identify,
     Permission::ChangeSettings,
     Permission::Leave,
@@ -105,6 +116,8 @@ impl Permission {
                     .map(on)
                     .into()
             }
+            Self::ReadLog => vec![Need::Resource("get", OWN, "hardware/log")],
+            Self::ReadConsole => vec![Need::Resource("get", OWN, "hardware/console")],
             Self::SeeLog => vec![Need::Resource("list", SYSTEM, "log")],
             Self::Act(action) => {
                 let needs = action.description().needs.iter();
@@ -117,6 +130,12 @@ impl Permission {
             }
             Self::ServeAgain => vec![Need::Resource("create", OWN, "probes")],
             Self::ChangeImages => vec![Need::Resource("create", OWN, "images")],
+            Self::EditOsImages => {
+                let on = |verb| Need::Resource(verb, OS_IMAGES.0, OS_IMAGES.1);
+                let mut needs = ["create", "update", "delete"].map(on).to_vec();
+                needs.push(Need::Resource("create", OWN, "images"));
+                needs
+            }
             Self::Identify => vec![Need::Resource("create", OWN, "identify")],
             Self::ChangeSettings => vec![Need::Resource("update", SYSTEM, "settings")],
             Self::Leave => vec![Need::Resource("create", SYSTEM, "reset")],
@@ -218,7 +237,10 @@ impl Visitor {
 impl Permission {
     /// Returns true for the permissions that the role viewer has.
     pub fn is_for_viewers(self) -> bool {
-        matches!(self, Self::See | Self::ReadHardware | Self::ReadBmc)
+        matches!(
+            self,
+            Self::See | Self::ReadHardware | Self::ReadBmc | Self::ReadLog | Self::ReadConsole
+        )
     }
 
     /// Returns true for the permissions that the role operator has beyond the role viewer.
@@ -229,6 +251,7 @@ impl Permission {
                 | Self::EditTemplates
                 | Self::ServeAgain
                 | Self::ChangeImages
+                | Self::EditOsImages
                 | Self::Identify
                 | Self::Pair
         )

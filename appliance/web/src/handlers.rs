@@ -6,6 +6,7 @@ mod box_actions;
 mod entry;
 pub(crate) mod event_stream;
 mod machines;
+mod os_images;
 mod requested;
 mod search;
 pub mod setup;
@@ -26,7 +27,7 @@ use axum::routing::get;
 use machine_actions::Action;
 use serde::Deserialize;
 use status::view::StatusView;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 
 use crate::assets;
 use crate::response::{self, content, html, see, text};
@@ -35,18 +36,19 @@ pub(crate) use access::{Peer, address, guard, prove};
 pub use box_actions::pair::PairRequest;
 use box_owner::hash_queue::HashQueue;
 use box_owner::{AccessError, Owner};
-use event_stream::{Feeds, STREAMS_MAX};
+use event_stream::{Feeds, STREAMS};
 pub use machines::console::ConsoleStream;
 use page_http::compression::compress;
+use rbac::Shares;
 pub(crate) use requested::asked;
 use requested::{host, pages};
-pub use source::{Download, Source, SourceFuture};
+pub use source::{Download, FileBody, Source, SourceFuture};
 use web_pages::machine::tabs::Tab;
 use web_pages::rights::Permission;
 use web_pages::{self as page, More, Page};
 
 /// Maximum size of a form body in bytes.
-pub const BODY_BYTES_MAX: usize = 8 << 10;
+const BODY_BYTES_MAX: usize = 16 << 10;
 /// Maximum age of a reused view, so that many open tabs build one view.
 pub(crate) const FRESH: Duration = Duration::from_millis(500);
 /// Maximum wait of a request in the hash queue.
@@ -57,7 +59,7 @@ pub struct Site {
     pub(crate) owner: Arc<Owner>,
     pub(crate) source: Arc<dyn Source>,
     shown: Mutex<Option<(Instant, Arc<StatusView>)>>,
-    streams: Arc<Semaphore>,
+    streams: Shares,
     pub(crate) feeds: Feeds,
     hashing: Arc<HashQueue>,
 }
@@ -69,7 +71,7 @@ impl Site {
             owner,
             source,
             shown: Mutex::default(),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Shares::new(STREAMS),
             feeds: Feeds::default(),
             hashing: Arc::default(),
         })
@@ -123,9 +125,14 @@ impl Site {
     ) -> Result<T, AccessError> {
         let turn = self.hashing.take(self.owner.standing(from));
         let turn = tokio::time::timeout(HASH_WAIT, turn).await;
-        let Ok(Some(_turn)) = turn else { return Err(AccessError::Busy) };
+        let Ok(Some(turn)) = turn else { return Err(AccessError::Busy) };
         let owner = Arc::clone(&self.owner);
-        tokio::task::spawn_blocking(move || work(&owner)).await.unwrap_or(Err(AccessError::Busy))
+        let hashed = tokio::task::spawn_blocking(move || {
+            // Held while the thread hashes, also if the client has gone.
+            let _turn = turn;
+            work(&owner)
+        });
+        hashed.await.unwrap_or(Err(AccessError::Busy))
     }
 }
 
@@ -136,6 +143,7 @@ pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .merge(entry::routes())
         .merge(box_actions::routes())
+        .merge(os_images::routes())
         .route("/events", get(events))
         .merge(access::routes())
         .merge(machines::routes())
@@ -244,7 +252,7 @@ async fn events(
     let Some(page) = Page::at(&query.page) else {
         return text(StatusCode::NOT_FOUND, "This page does not exist on this box.");
     };
-    let Ok(place) = Arc::clone(&site.streams).try_acquire_owned() else {
+    let Some(place) = site.streams.enter(&who.user.name) else {
         return text(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open. Reload this one.");
     };
     let token = token(&headers).unwrap_or_default().to_owned();

@@ -10,8 +10,7 @@ mod handlers;
 mod response;
 
 pub use handlers::audit::PageRequest;
-pub use handlers::event_stream::STREAMS_MAX;
 pub use handlers::{
-    BODY_BYTES_MAX, ConsoleStream, Download, PairRequest, Site, Source, SourceFuture, plain,
-    router, setup,
+    ConsoleStream, Download, FileBody, PairRequest, Site, Source, SourceFuture, plain, router,
+    setup,
 };

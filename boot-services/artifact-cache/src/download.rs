@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::layout::{at, read_note, write_note};
-use super::origin::{Part, Refusal};
+use super::origin::{Origin, Part, Refusal};
 use super::{Blob, Cache, Checksum, Digest, RemoteFile, blocking};
 use crate::Error;
 
@@ -32,24 +32,28 @@ const MAX_ATTEMPTS: u32 = 6;
 /// file.
 const STRIDE: u64 = 64 << 20;
 
-/// Downloads the file, checks it and moves it to its final path.
+/// Downloads the file from `origin`, checks it and moves it to its final path.
 pub(super) async fn run(
     cache: &Cache,
+    origin: &dyn Origin,
     remote: &RemoteFile,
     progress_sender: &watch::Sender<State>,
 ) -> Result<Blob, Error> {
     let _slot = cache.0.slots.acquire(&remote.url).await;
-    // An earlier download may have ended just before this request.
-    let (own, file) = (cache.clone(), remote.clone());
-    if let Some(blob) = blocking(move || own.get(&file)).await? {
-        return Ok(blob);
+    // An earlier download may have ended just before this request. Without a checksum, an upload
+    // replaces a stored file of the same name.
+    if remote.checksum.is_some() || !remote.is_upload() {
+        let (own, file) = (cache.clone(), remote.clone());
+        if let Some(blob) = blocking(move || own.get(&file)).await? {
+            return Ok(blob);
+        }
     }
     let mut partial = PartialFile::resume(cache, remote, progress_sender).await?;
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
     let (mut attempts, mut furthest) = (0, partial.received);
     loop {
         let begun = Instant::now();
-        let refusal = match partial.attempt(cache, remote, progress_sender).await? {
+        let refusal = match partial.attempt(origin, remote, progress_sender).await? {
             None => break,
             Some(refusal) => refusal,
         };
@@ -197,14 +201,14 @@ impl PartialFile {
     /// Downloads the missing bytes. `None`: the file is complete.
     async fn attempt(
         &mut self,
-        cache: &Cache,
+        origin: &dyn Origin,
         remote: &RemoteFile,
         progress_sender: &watch::Sender<State>,
     ) -> Result<Option<Refusal>, Error> {
         if self.received > 0 && !self.can_resume(remote) {
             self.restart(progress_sender).await?;
         }
-        let part = cache.0.origin.part(&remote.url, self.received, self.tag.as_deref()).await;
+        let part = origin.part(&remote.url, self.received, self.tag.as_deref()).await;
         let Part { first, total, tag, digest, mut body } = match part {
             Ok(part) => part,
             Err(refusal) => return Ok(Some(refusal)),

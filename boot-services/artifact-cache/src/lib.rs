@@ -29,6 +29,7 @@ mod origin;
 pub mod registry;
 mod remote_file;
 mod retention;
+pub mod upload;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -44,9 +45,10 @@ pub use download::in_progress::{Download, DownloadStart, Progress, RunningDownlo
 pub use error::Error;
 pub use eviction::{SystemVolume, Volume, fake};
 pub use oci_reference::Digest;
+pub use origin::connector;
 pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress, reach};
 pub(crate) use remote_file::read_path;
-pub use remote_file::{RemoteFile, shown};
+pub use remote_file::{RemoteFile, UPLOAD_SCHEME, shown};
 pub use retention::RemoveError;
 
 use download::in_progress::{self, State};
@@ -158,7 +160,8 @@ impl Cache {
         drop(table);
         let (cache, remote) = (self.clone(), remote.clone());
         tokio::spawn(async move {
-            let result = download::run(&cache, &remote, &sender).await.map_err(Arc::new);
+            let origin = &*cache.0.origin;
+            let result = download::run(&cache, origin, &remote, &sender).await.map_err(Arc::new);
             if let Err(error) = &result {
                 tracing::warn!(url = remote.shown(), error = %stdx::chain(error), "not fetched");
             }

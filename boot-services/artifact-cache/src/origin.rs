@@ -18,9 +18,13 @@ use url::Url;
 
 use super::Digest;
 use super::registry::{self, Credentials};
+use super::remote_file::UPLOAD_SCHEME;
 
+pub mod connector;
 mod registry_client;
 
+/// Reason why an uploaded file that is not in the cache cannot be fetched.
+const LOST: &str = "it was uploaded, and the box does not have it any more: upload it again";
 /// Maximum redirects that one request follows.
 const MAX_REDIRECTS: usize = 10;
 /// Status codes that redirect (RFC 9110 section 15.4); 304 and 305 do not.
@@ -197,6 +201,9 @@ fn redirected(from: &Uri, location: &[u8]) -> Result<Uri, Refusal> {
 
 impl<C: Connect + Clone + Send + Sync + 'static> Origin for HttpOrigin<C> {
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a> {
+        if url.starts_with(UPLOAD_SCHEME) {
+            return Box::pin(async { Err(Refusal::Never(LOST.to_owned())) });
+        }
         if let Some(reference) = url.strip_prefix(registry::BLOB_SCHEME) {
             return Box::pin(self.blob_part(reference, first, tag));
         }

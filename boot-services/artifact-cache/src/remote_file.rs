@@ -4,6 +4,8 @@ use percent_encoding::percent_decode_str;
 
 use super::{Checksum, Digest};
 
+/// URL scheme of uploaded files. No server has them: a lost file must be uploaded again.
+pub const UPLOAD_SCHEME: &str = "upload://";
 /// Path prefix of files of other servers on the boot port.
 const FOLDER: &str = "/cache/";
 /// File name for a URL without a file name.
@@ -19,6 +21,11 @@ pub struct RemoteFile {
 }
 
 impl RemoteFile {
+    /// Returns true for a file that a person uploaded.
+    pub fn is_upload(&self) -> bool {
+        self.url.starts_with(UPLOAD_SCHEME)
+    }
+
     /// Returns the key of the file, 64 hexadecimal digits. Two values with the same URL and
     /// checksum have the same key.
     pub fn key(&self) -> String {

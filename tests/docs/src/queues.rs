@@ -81,6 +81,11 @@ const ROWS: &[Row] = &[
         "never full: it has no receiver",
     ),
     (
+        "appliance/page-http/src/multipart.rs sender",
+        "pieces of an image sent by a form",
+        "the upload waits",
+    ),
+    (
         "appliance/web/src/handlers/box_actions/update.rs send",
         "pieces of an update sent by a form",
         "the upload waits",

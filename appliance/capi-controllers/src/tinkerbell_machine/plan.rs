@@ -6,7 +6,7 @@ use api::tinkerbell::{BootMode, BootOptions, Hardware, Template};
 
 use super::observe::{Inputs, Observed, Values};
 use machine_install::image::{self, ImageRequest};
-use machine_install::template::{self, Installation, Overrides};
+use machine_install::template::{self, Installation, Overrides, TargetDisk};
 use machine_install::user_data::{DataFormat, UserData, user_data};
 use machine_install::workflow::{self, InstallObjects, InstallRequest};
 use machine_install::{InstallError, ProviderId};
@@ -99,7 +99,7 @@ fn template_text(
         template::default_data(&Installation {
             name: &observed.request.machine.name,
             image: &image,
-            disk: host.spec.disks.first().map_or("", |disk| &disk.device),
+            disk: TargetDisk::Named(host.spec.disks.first().map_or("", |disk| &disk.device)),
             metadata_url,
             format,
         })

@@ -43,7 +43,8 @@ pub struct AuditRecord {
     /// URL path without the query, for a request without API objects; otherwise empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Details of a local action at the box, such as the machine, the level or the reason.
+    /// Details of a local action at the box, such as the machine, the level or the reason, and of a
+    /// request of a page, such as the name and role of a new user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub detail: String,
     /// Number of requests with an invalid credential without a record since the last record.

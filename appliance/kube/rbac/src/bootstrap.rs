@@ -82,7 +82,8 @@ pub fn cluster_roles() -> Vec<Value> {
 fn box_roles() -> Vec<Value> {
     let mut operator = viewer_rules();
     operator.extend(edit_rules().into_iter().filter(|rule| {
-        // An operator must not be able to act as another account.
+        // An operator must not be able to act as another account. A Secret with the token of an
+        // account is readable all the same; the page on users and roles warns of it.
         !rule.resources.iter().any(|one| one.starts_with("serviceaccounts"))
     }));
     operator.push(on(WRITE, MACHINES, &["*"]));

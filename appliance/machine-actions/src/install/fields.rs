@@ -5,26 +5,11 @@ use std::net::Ipv4Addr;
 use api::network::{Mode, NetworkPlan, SubnetPlan};
 
 use super::plan::Target;
-use super::{InstallForm, KEYS_BYTES_MAX, USER_DATA_BYTES_MAX, address};
+use super::{InstallForm, USER_DATA_BYTES_MAX, address};
 use crate::error::{ActionError, FieldError};
 
 /// Maximum length of a name in characters: that of a label in the DNS (RFC 1035).
 const NAME_CHARS_MAX: usize = 63;
-/// Maximum number of public keys.
-const KEYS_MAX: usize = 32;
-/// Types of public keys that OpenSSH writes (RFC 4253, RFC 5656, RFC 8709, and security keys).
-const KEY_TYPES: [&str; 7] = [
-    "ssh-ed25519",
-    "ssh-rsa",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "sk-ssh-ed25519@openssh.com",
-    "sk-ecdsa-sha2-nistp256@openssh.com",
-];
-/// Minimum length of the encoded part of a public key, in characters.
-const KEY_CHARS_MIN: usize = 60;
-
 /// Address of a new machine with the settings of its network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reservation {
@@ -172,43 +157,10 @@ fn unusable(address: Ipv4Addr, subnet: &SubnetPlan, networks: &[NetworkPlan]) ->
 }
 
 fn ssh_keys(text: &str, mistakes: &mut Mistakes) -> Vec<String> {
-    if text.contains("PRIVATE KEY") {
-        let why = "This is a private key: paste the public key, the file that ends in .pub.";
-        mistakes.add("ssh_keys", why.to_owned());
-        return Vec::new();
-    }
-    if text.len() > KEYS_BYTES_MAX {
-        let why = format!("The keys have {} bytes; the limit is {KEYS_BYTES_MAX}.", text.len());
-        mistakes.add("ssh_keys", why);
-        return Vec::new();
-    }
-    let lines = text.lines().map(str::trim).enumerate();
-    let lines: Vec<_> = lines.filter(|(_, line)| !line.is_empty()).collect();
-    if lines.len() > KEYS_MAX {
-        mistakes.add("ssh_keys", format!("{} keys; the limit is {KEYS_MAX}.", lines.len()));
-    }
-    for (at, line) in &lines {
-        if !is_key(line) {
-            let why = format!(
-                "Line {} is not a public key: expected ssh-ed25519 AAAA… and a name.",
-                at + 1
-            );
-            mistakes.add("ssh_keys", why);
-        }
-    }
-    lines.into_iter().map(|(_, line)| line.to_owned()).collect()
-}
-
-/// Returns true for a public key as OpenSSH writes it, without options in front.
-fn is_key(line: &str) -> bool {
-    let mut words = line.split_ascii_whitespace();
-    let (Some(kind), Some(key)) = (words.next(), words.next()) else { return false };
-    let is_base64 = |it: char| it.is_ascii_alphanumeric() || "+/=".contains(it);
-    KEY_TYPES.contains(&kind)
-        && key.len() >= KEY_CHARS_MIN
-        && key.starts_with("AAAA")
-        && key.chars().all(is_base64)
-        && !line.contains(char::is_control)
+    public_key::lines(text).unwrap_or_else(|wrong| {
+        wrong.iter().for_each(|mistake| mistakes.add("ssh_keys", mistake.to_string()));
+        Vec::new()
+    })
 }
 
 fn user_data(text: &str, mistakes: &mut Mistakes) -> Option<String> {

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use api::network::NETWORK;
+use api::os_image::OS_IMAGE;
 use api::tinkerbell::{AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, TEMPLATE, WORKFLOW};
 use objects::Objects as _;
 use objects::fake::Memory;
@@ -283,8 +284,45 @@ async fn a_machine_is_added_without_a_workflow() {
 async fn a_system_that_does_not_exist_and_a_box_without_a_network_are_refused() {
     let (_, actions) = world("reserved");
     let error = actions.install(&InstallForm { system: "plan9".into(), ..form(MAC) }).await;
-    assert!(why(error.unwrap_err()).contains("no template \"plan9\""));
+    assert!(why(error.unwrap_err()).contains("no OS image \"plan9\""));
     let (_, off) = world("off");
     let error = why(off.install(&form(MAC)).await.map(drop).unwrap_err());
     assert!(error.contains("no network"), "{error}");
+}
+
+#[tokio::test]
+async fn an_os_image_is_installed_by_a_template_of_its_own() {
+    let (memory, actions) = world("reserved");
+    let image = |url: &str| {
+        json!({
+            "metadata": { "name": "debian-13", "namespace": "default" },
+            "spec": { "url": url, "os": { "distro": "debian", "version": "13" } },
+        })
+    };
+    memory.put(OS_IMAGE, image("upload://box/debian-13.qcow2"));
+    let choices = actions.choices(MAC).await.unwrap();
+    let first = &choices.systems[0];
+    assert_eq!((first.name.as_str(), first.title.as_str()), ("image/debian-13", "debian-13"));
+    assert_eq!(first.about, "OS image debian-13, on this box.");
+    let of_image = InstallForm { system: "image/debian-13".to_owned(), ..form(MAC) };
+    let preview = actions.preview(&of_image).await.unwrap();
+    assert!(preview.contains("upload://box/debian-13.qcow2"), "{preview}");
+    assert!(preview.contains("/dev/nvme0n1p1") && preview.contains("http://10.77.0.1:50061"));
+    actions.install(&of_image).await.unwrap();
+    let template = one(&memory, TEMPLATE).await;
+    let name = template["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("debian-13-") && name.len() == 18, "{name}");
+    assert_eq!(one(&memory, WORKFLOW).await["spec"]["templateRef"], name);
+    // The form offers the image, and not its Template.
+    let choices = actions.choices("nuc-01").await.unwrap();
+    assert!(choices.systems.iter().all(|it| it.name != name));
+
+    // A changed image has another Template; the first stays as it is.
+    memory.put(OS_IMAGE, image("https://images.example/debian-13.qcow2"));
+    let again = InstallForm { machine: "nuc-01".to_owned(), id: "cd34".to_owned(), ..of_image };
+    actions.install(&again).await.unwrap();
+    assert_eq!(memory.list(TEMPLATE, None).await.unwrap().len(), 2);
+    let unknown = InstallForm { system: "image/windows".to_owned(), ..again };
+    let text = why(actions.install(&unknown).await.unwrap_err());
+    assert!(text.contains("no OS image \"windows\""), "{text}");
 }

@@ -52,8 +52,8 @@ fn an_image_is_found_by_name_and_by_operating_system() {
     });
     let images = [image("focal", &json!({})), image("bookworm", &other)];
     let url = "http://10.77.0.1:7080/images/focal.raw.zst".to_owned();
-    let focal =
-        Image { location: ImageLocation::Url(url), checksum: None, distro: "ubuntu".to_owned() };
+    let (distro, version) = ("ubuntu".to_owned(), "20.04".to_owned());
+    let focal = Image { location: ImageLocation::Url(url), checksum: None, distro, version };
     assert_eq!(resolve(&named("focal"), &images).unwrap(), focal);
     assert_eq!(resolve(&named("ubuntu-20.04"), &images).unwrap(), focal);
     let bookworm = resolve(&named("debian-12"), &images).unwrap();

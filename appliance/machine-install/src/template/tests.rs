@@ -3,7 +3,9 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{Hardware, Template};
 use serde_json::{Value, json};
 
-use super::{DataFormat, Installation, Overrides, default_data, hardware_override, referenced};
+use super::{
+    DataFormat, Installation, Overrides, TargetDisk, default_data, hardware_override, referenced,
+};
 use crate::InstallError;
 use crate::image::{Checksum, Image, ImageLocation};
 
@@ -12,11 +14,13 @@ const METADATA: &str = "http://10.77.0.1:50061";
 
 fn url(url: &str) -> Image {
     let location = ImageLocation::Url(url.to_owned());
-    Image { location, checksum: None, distro: "ubuntu".to_owned() }
+    let (distro, version) = ("ubuntu".to_owned(), "24.04".to_owned());
+    Image { location, checksum: None, distro, version }
 }
 
 fn made(image: &Image, disk: &str, format: &DataFormat) -> Result<String, InstallError> {
     let (name, metadata_url) = ("worker-a-x7k2p", METADATA);
+    let disk = TargetDisk::Named(disk);
     default_data(&Installation { name, image, disk, metadata_url, format })
 }
 
@@ -168,7 +172,7 @@ fn values_cannot_change_the_document() {
         let installation = Installation {
             name: text,
             image: &image,
-            disk: &disk,
+            disk: TargetDisk::Named(&disk),
             metadata_url: text,
             format: &DataFormat::CloudConfig,
         };
@@ -220,4 +224,41 @@ fn a_referenced_template_has_a_text() {
     assert_eq!(referenced(&key, Some(&template)).unwrap_err().reason(), "TemplateEmpty");
     template.spec.data = Some("x".to_owned());
     assert_eq!(referenced(&key, Some(&template)).unwrap(), "x");
+}
+
+#[test]
+fn one_text_installs_the_first_disk_of_each_machine() {
+    let installation = Installation {
+        name: "debian",
+        image: &url("upload://box/debian.qcow2"),
+        disk: TargetDisk::FirstOfHardware,
+        metadata_url: METADATA,
+        format: &DataFormat::CloudConfig,
+    };
+    let text = default_data(&installation).unwrap();
+    ::template::check(&text).unwrap();
+    let map = [("device_1".to_owned(), MAC.to_owned())].into();
+    for (disk, partition) in [("/dev/sda", "/dev/sda1"), ("/dev/nvme0n1", "/dev/nvme0n1p1")] {
+        let hardware = json!({ "spec": { "disks": [{ "device": disk }] } });
+        let rendered = ::template::render(&text, &data(&map, &hardware)).unwrap();
+        let (document, _) = parse_with_warnings(&rendered).unwrap();
+        assert!(settings(&document, "stream image").contains(&("DEST_DISK", disk)));
+        let file = settings(&document, "add cloud-init config");
+        assert!(file.contains(&("DEST_DISK", partition)), "{file:?}");
+    }
+}
+
+#[test]
+fn fedora_has_its_root_in_a_subvolume() {
+    for (version, partition) in [("43", "/dev/sda4"), ("44", "/dev/sda3"), ("", "/dev/sda3")] {
+        let (distro, version) = ("fedora".to_owned(), version.to_owned());
+        let image = Image { distro, version, ..url("http://a/b.qcow2") };
+        let text = made(&image, "/dev/sda", &DataFormat::CloudConfig).unwrap();
+        let document = rendered(&text);
+        let written = settings(&document, "add cloud-init config");
+        let path = "/root/etc/cloud/cloud.cfg.d/10_tinkerbell.cfg";
+        for setting in [("DEST_DISK", partition), ("FS_TYPE", "btrfs"), ("DEST_PATH", path)] {
+            assert!(written.contains(&setting), "{setting:?} in {written:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use futures_util::{StreamExt as _, stream};
 use tokio::sync::mpsc;
 
-use super::{FIELD_BYTES_MAX, Form, FormError, HEADER_BYTES_MAX};
+use super::{FIELD_BYTES_MAX, Form, FormError, HEADER_BYTES_MAX, file_channel};
 
 const FORM: &str = "--xyz\r\nContent-Disposition: form-data; name=\"code\"\r\n\r\n7KQ4M2\r\n\
     --xyz\r\nContent-Disposition: form-data; name=\"passphrase\"\r\n\r\n\r\n\
@@ -120,4 +120,22 @@ async fn what_is_no_form_is_refused() {
     assert_eq!(read(kind, field.as_bytes(), 100).await, Err(FormError::Long));
     let head = FORM.replace("\r\n\r\n7", &"x".repeat(2 * HEADER_BYTES_MAX));
     assert_eq!(read(kind, head.as_bytes(), 100).await, Err(FormError::Long));
+}
+
+#[tokio::test]
+async fn the_receiver_of_a_file_notices_a_cut() {
+    for (body, whole) in [(FORM, true), (&FORM[..FORM.len() - 12], false)] {
+        let body = stream::iter([Ok::<_, Infallible>(Bytes::from_static(body.as_bytes()))]);
+        let kind = "multipart/form-data; boundary=xyz";
+        let mut form = Form::of(&headers(kind), Box::pin(body)).unwrap();
+        for name in ["code", "passphrase"] {
+            form.field(name).await.unwrap();
+        }
+        let (sender, file) = file_channel();
+        let file = file.collect::<Vec<_>>();
+        let (passed, mut file) = tokio::join!(form.pass_whole("file", sender), file);
+        assert_eq!(passed.is_ok(), whole);
+        let last = file.pop().unwrap();
+        assert_eq!(last.is_ok(), whole, "{last:?}");
+    }
 }

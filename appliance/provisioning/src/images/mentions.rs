@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use api::state::serve;
 use api::tinkerbell::WorkflowStatus;
-use artifact_cache::RemoteFile;
 use artifact_cache::registry::{self, Reference};
+use artifact_cache::{RemoteFile, UPLOAD_SCHEME};
 use axum::http::Uri;
 
 /// Variables for the URL of a file and for its checksum, of `image2disk`, similar actions and
@@ -30,8 +30,12 @@ impl OwnNames {
     }
 
     /// Returns true if `url` is a file on another server: an `http`, `https` or `oci` URL without
-    /// user name, whose host is neither the box nor a loopback or link-local address.
+    /// user name, whose host is neither the box nor a loopback or link-local address. An uploaded
+    /// file counts too: machines get it from the cache only.
     pub fn is_foreign(&self, url: &str) -> bool {
+        if url.starts_with(UPLOAD_SCHEME) {
+            return true;
+        }
         let Ok(uri) = url.parse::<Uri>() else { return false };
         let Some(authority) = uri.authority() else { return false };
         let host = plain(authority.host());

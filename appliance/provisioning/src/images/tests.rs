@@ -9,6 +9,7 @@ use api::tinkerbell::{ActionStatus, State, TaskStatus, WorkflowStatus};
 use artifact_cache::registry::Mirror;
 use artifact_cache::{HttpOrigin, Origin, Part, Refusal, fake};
 use futures_util::stream;
+use image_format::Format;
 use status::image;
 use stdx::testing::Wait;
 
@@ -42,7 +43,7 @@ fn open(folder: &Path) -> Arc<Inner> {
     let cache = fake::cache(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
     let own = OwnNames::new(["10.77.0.1".to_owned()]);
-    let connector = super::connector::make(None, Arc::new(|_| Ok(()))).unwrap();
+    let connector = artifact_cache::connector::make(None, Arc::new(|_| Ok(()))).unwrap();
     let origin = Arc::new(HttpOrigin::new(connector));
     let mirror = Mirror::new(cache.clone(), folder, origin, []).unwrap();
     let containers = super::Containers::new(mirror);
@@ -171,4 +172,45 @@ async fn files_of_other_servers_can_be_reached_or_not() {
         assert_eq!(images.reach(url).await, None, "{url}");
     }
     assert_eq!(Images(None).reach(GOOD).await, None);
+}
+
+fn upload(content: Vec<u8>) -> artifact_cache::upload::UploadBody {
+    let pieces: Vec<_> = content.chunks(10_000).map(|it| Ok(it.to_vec().into())).collect();
+    Box::pin(stream::iter(pieces))
+}
+
+#[tokio::test]
+async fn an_uploaded_image_is_kept_and_given_to_the_machines_that_install_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = open(folder.path());
+    let images = Images(Some(Arc::clone(&inner)));
+    let error = images.upload("web", None, upload(b"<html>".to_vec())).await.unwrap_err();
+    assert_eq!(error.to_string(), "the file is a web page or XML");
+    let mut disk = vec![7; 100_000];
+    disk[510..512].copy_from_slice(&[0x55, 0xaa]);
+    let wrong = Some(artifact_cache::Checksum::Sha256(Digest::of(b"other")));
+    assert!(images.upload("disk", wrong, upload(disk.clone())).await.is_err());
+    let first = images.upload("disk", None, upload(disk.clone())).await.unwrap();
+    assert_eq!(first.url, "upload://box/disk.img");
+    assert_eq!((first.format, &first.sha256), (Format::Raw, &Digest::of(&disk).hex()));
+    assert!(listed(&inner)[0].pinned);
+
+    // A Workflow names the checksum of the version that it installs.
+    let wanted = RemoteFile {
+        url: first.url.clone(),
+        checksum: Some(artifact_cache::Checksum::Sha256(Digest::of(&disk))),
+    };
+    let environment = [("IMG_URL", &first.url), ("IMG_SHA256", &first.sha256)];
+    let environment = environment.map(|(name, value)| format!("{name}={value}")).to_vec();
+    let server = Ipv4Addr::new(10, 77, 0, 1);
+    let sent = images.with_cache_urls("image2disk", environment, server);
+    assert_eq!(sent[0], format!("IMG_URL=http://{server}:7080/cache/{}/disk.img", wanted.key()));
+    assert_eq!(inner.cache.digest(&wanted), Some(Digest::of(&disk)));
+
+    // The next upload of this name is pinned instead.
+    disk[0] = 8;
+    let second = images.upload("disk", None, upload(disk.clone())).await.unwrap();
+    assert_eq!(second.url, first.url);
+    let pinned: Vec<Pin> = inner.pins().list().to_vec();
+    assert_eq!(pinned, [Pin { digest: Some(Digest::of(&disk)), url: Some(second.url) }]);
 }

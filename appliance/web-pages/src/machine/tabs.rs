@@ -55,7 +55,9 @@ impl Tab {
     /// Returns the permission that a visitor of the tab needs.
     pub const fn permission(self) -> Permission {
         match self {
-            Tab::History | Tab::Log | Tab::Console => Permission::See,
+            Tab::History => Permission::See,
+            Tab::Log => Permission::ReadLog,
+            Tab::Console => Permission::ReadConsole,
             Tab::Hardware | Tab::Yaml => Permission::ReadHardware,
             Tab::Bmc => Permission::ReadBmc,
         }

@@ -4,6 +4,7 @@ use api::tinkerbell::ActionState;
 use box_owner::users::Role as UserRole;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use image_catalog::{ImageForm, ImageSummary};
 use machine_actions::{Action, DiskChoice, FieldError, InstallChoices, InstallForm, SystemChoice};
 use printers::table::Table;
 use status::access::AccessToken;
@@ -18,6 +19,7 @@ use crate::accounts::users::{self, NewUser};
 use crate::design::{CONSOLE_SCRIPT, SCRIPT, STYLE};
 use crate::machine::forms::{InstallPage, confirm, install, machine};
 use crate::machine::tabs::{Section, SectionContent, Tab};
+use crate::os_images::{self, OsImagesPage};
 use crate::rights::tests::{CSRF, visitor};
 use crate::rights::{Rights, Visitor};
 use crate::setup::{NicSetup, UpdateTimes, done, nics, times};
@@ -124,7 +126,10 @@ fn installation(action: Action, name: &str, mistakes: &[FieldError]) -> String {
     let view = example::working();
     let machine = machine(&view, name).unwrap();
     let is_known = !name.contains(':');
-    let system = |name: &str, about: &str| SystemChoice { name: name.into(), about: about.into() };
+    let system = |name: &str, about: &str| {
+        let title = name.rsplit('/').next().unwrap_or_default().to_owned();
+        SystemChoice { name: name.into(), title, about: about.into() }
+    };
     let about = "Samsung · 512GB · S4".to_owned();
     let disk = DiskChoice { device: "/dev/nvme0n1".into(), about };
     let choices = InstallChoices {
@@ -148,6 +153,31 @@ fn installation(action: Action, name: &str, mistakes: &[FieldError]) -> String {
     let (form, choices, machine) = (&values, &choices, &machine);
     let page = InstallPage { action, machine, choices, form, mistakes, error: "", preview };
     install(&view, &owner(), &page)
+}
+
+fn os_image_list() -> String {
+    let image = |name: &str, url: &str, is_uploaded| ImageSummary {
+        name: name.to_owned(),
+        os: "debian-13".to_owned(),
+        url: url.to_owned(),
+        checksum: format!("SHA-256 {}", "ab".repeat(32)),
+        is_uploaded,
+    };
+    let images = [
+        image("mine", "upload://box/mine.qcow2", true),
+        image("debian-13", "https://images.example/debian-13.qcow2", false),
+    ];
+    let mistakes =
+        [image_catalog::FieldError { field: "name", why: "\"<b>\" is not valid.".to_owned() }];
+    let form = ImageForm { name: "<b>".to_owned(), ..ImageForm::default() };
+    let page = OsImagesPage {
+        images: &images,
+        form,
+        is_upload: true,
+        mistakes: &mistakes,
+        error: "The file is <x>.",
+    };
+    os_images::list(&example::working(), &owner(), &page)
 }
 
 fn user_list() -> String {
@@ -209,6 +239,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("network", shown(Page::Network)),
         ("images", shown(Page::Images)),
         ("images-none", Page::Images.html(&StatusView::default(), &owner())),
+        ("os-images", os_image_list()),
         ("cluster-api", clusters(&example::working())),
         ("cluster-api-none", clusters(&StatusView::default())),
         ("box", shown(Page::Box)),

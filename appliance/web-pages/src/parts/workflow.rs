@@ -8,7 +8,7 @@ use status::{plain, words};
 
 use super::{Part, badge, design, escaped, link, log_lines, part, rendered};
 use crate::machine::forms::buttons;
-use crate::rights::Visitor;
+use crate::rights::{Permission, Visitor};
 
 #[derive(Template)]
 #[template(path = "workflow.html")]
@@ -61,11 +61,14 @@ pub fn workflow(
         actions: own.map(|machine| buttons(machine, who)).unwrap_or_default(),
     };
     let rows = details.actions.iter().map(|action| row(view, action)).collect();
-    vec![
+    let mut parts = vec![
         part("workflow", "", rendered(&head)),
         part("actions", "Actions", rendered(&Actions { rows })),
-        part("log", "Log of the machine", log_lines(view, log)),
-    ]
+    ];
+    if who.may(Permission::ReadLog) {
+        parts.push(part("log", "Log of the machine", log_lines(view, log)));
+    }
+    parts
 }
 
 fn row(view: &StatusView, action: &WorkAction) -> Row {

@@ -67,8 +67,11 @@ pub(crate) async fn refusal_page(
     refused(refusal, headers, |why| page::sentence(&view, "Not done", why))
 }
 
+/// Reason why a form without the token of the session is refused.
+const FOREIGN: &str = "This form does not belong to your session. Reload the page and try again.";
+
 pub(crate) fn foreign() -> PageResponse {
-    text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
+    text(StatusCode::FORBIDDEN, FOREIGN)
 }
 
 /// Sends the kubeconfig if the passphrase was entered in this session within
@@ -145,7 +148,9 @@ async fn rotate(
 fn download(site: &Site, uri: &Uri, headers: &HeaderMap) -> PageResponse {
     let made = asked(uri, headers).and_then(|host| site.source.kubeconfig(&host));
     let Some(made) = made else {
-        return text(StatusCode::NOT_FOUND, "The kubeconfig is not on the box any more.");
+        let why = "The kubeconfig cannot be read, or the name in the address bar is not a name of \
+                   this box. Use its IP address, or replace the administrator's token.";
+        return text(StatusCode::NOT_FOUND, why);
     };
     let mut answer = content(StatusCode::OK, "application/yaml", made);
     let name = HeaderValue::from_static("attachment; filename=\"admin.kubeconfig\"");

@@ -11,6 +11,9 @@ use crate::handlers::PageResponse;
 /// Maximum length of a recorded `User-Agent`, in characters.
 const AGENT_CHARS_MAX: usize = 256;
 
+/// Maximum length of a recorded detail, in characters.
+const DETAIL_CHARS_MAX: usize = 256;
+
 /// A request to the pages, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
@@ -24,10 +27,23 @@ pub struct PageRequest {
     pub agent: String,
     /// Name of the session's user; empty without a session.
     pub user: String,
+    /// Objects that the request names, such as a user and a role; may be empty.
+    pub detail: String,
     /// True if the client had a session, got a session, or sent the valid claim code.
     pub accepted: bool,
     /// HTTP status of the response.
     pub code: u16,
+}
+
+/// Objects that a request names, for its record.
+#[derive(Clone)]
+struct RequestDetail(String);
+
+/// Adds the objects that a request names to its record, such as a new user and the role.
+pub(crate) fn about(mut answer: PageResponse, detail: &str) -> PageResponse {
+    let detail = status::plain(detail).chars().take(DETAIL_CHARS_MAX).collect();
+    answer.extensions_mut().insert(RequestDetail(detail));
+    answer
 }
 
 /// Name of the user for whom a response begins a session.
@@ -54,6 +70,7 @@ impl PageRequest {
             from: from.map(|from| from.0.ip().to_canonical()),
             agent: agent.unwrap_or_default().chars().take(AGENT_CHARS_MAX).collect(),
             user: user.unwrap_or_default().to_owned(),
+            detail: String::new(),
             accepted: user.is_some(),
             code: 0,
         })
@@ -69,6 +86,8 @@ impl PageRequest {
             Some(LoginUser(name)) => name.clone(),
             None => self.user.clone(),
         };
-        Self { user, accepted, code: status.as_u16(), ..self }
+        let detail = answer.extensions().get::<RequestDetail>().map(|it| it.0.clone());
+        let detail = detail.unwrap_or_default();
+        Self { user, detail, accepted, code: status.as_u16(), ..self }
     }
 }

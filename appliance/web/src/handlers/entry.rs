@@ -10,7 +10,7 @@ use box_owner::{AccessError, users};
 use serde::Deserialize;
 
 use super::access::foreign;
-use super::audit::LoginUser;
+use super::audit::{LoginUser, about};
 use super::box_actions::backup;
 use super::token;
 use super::{PageResponse, Peer, Site, SiteState, address, asked, refused, setup};
@@ -117,7 +117,11 @@ async fn login(
         Ok(entered) => begin(see("/"), &entered.token, users::typed_name(&name)),
         Err(refusal) => {
             let view = site.view().await;
-            refused(&refusal, &headers, |why| page::login(&view, &name, why))
+            let answer = refused(&refusal, &headers, |why| page::login(&view, &name, why));
+            // Only a name that exists: a person may type the passphrase into the wrong field.
+            let typed = users::typed_name(&name);
+            let is_known = site.owner.users().iter().any(|user| user.name == typed);
+            if is_known { about(answer, &format!("login of {typed}")) } else { answer }
         }
     }
 }

@@ -12,7 +12,6 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_ENCODING, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use futures_util::stream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::handlers::{PageResponse, Site};
@@ -21,11 +20,16 @@ use feed::Feed;
 pub use feed::Feeds;
 use page_http::compression::takes_gzip;
 use page_http::event_frame::{Encoder, Frame};
+use rbac::{Limits, Share};
 use web_pages::Page;
 use web_pages::rights::Rights;
 
 /// Maximum number of parallel streams. A further stream gets status 503; its page is not updated.
-pub const STREAMS_MAX: usize = 32;
+const STREAMS_MAX: usize = 32;
+/// Maximum number of them for one user, so that others always have some.
+const STREAMS_OF_USER_MAX: usize = 24;
+/// Limits of live updates and consoles.
+pub(super) const STREAMS: Limits = Limits { total: STREAMS_MAX, each: STREAMS_OF_USER_MAX };
 /// Minimum time between two messages; later changes wait for the next message.
 const EVERY: Duration = Duration::from_secs(1);
 /// Interval of empty messages, which show the page that the box is alive.
@@ -48,7 +52,7 @@ struct Stream {
     quiet: Duration,
     ticks: Interval,
     over: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Share,
 }
 
 /// Starts the stream of one browser tab for a request with `headers`. The stream ends with the
@@ -60,7 +64,7 @@ pub fn answer(
     site: Arc<Site>,
     page: Page,
     (headers, token, rights): (&HeaderMap, String, Rights),
-    place: OwnedSemaphorePermit,
+    place: Share,
 ) -> PageResponse {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

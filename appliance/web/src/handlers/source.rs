@@ -5,6 +5,8 @@ use std::pin::Pin;
 
 use axum::body::{Body, Bytes};
 use box_owner::users::User;
+use futures_util::Stream;
+use image_catalog::CheckedImage;
 use machine_actions::MachineActions;
 use status::access::{AccessToken, TokenRequest};
 use status::backup::BackupSummary;
@@ -30,6 +32,9 @@ const NO_SLOTS: &str = "This Tinbox runs as a program on a host system: update t
 
 /// Future of a result; the error is a sentence for people.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// Content of an uploaded file. The last item of an upload that was cut off is an error.
+pub type FileBody = Pin<Box<dyn Stream<Item = Result<Bytes, String>> + Send>>;
 
 /// File that the browser downloads.
 pub struct Download {
@@ -151,6 +156,15 @@ pub trait Source: Send + Sync + 'static {
     /// The box has no such image, or the image is in use. The error is a sentence for people.
     fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
         let _ = request;
+        Box::pin(async { Err("This box has no image cache.".to_owned()) })
+    }
+    /// Stores an uploaded image in the cache, and creates its OSImage.
+    ///
+    /// # Errors
+    /// The file is incomplete or no disk image, its checksum is another one, or the cache has no
+    /// space. The error is a sentence for people.
+    fn upload_image(&self, image: CheckedImage, body: FileBody) -> SourceFuture<'_, ()> {
+        let _ = (image, body);
         Box::pin(async { Err("This box has no image cache.".to_owned()) })
     }
     /// Lets the box blink for a minute, so that a person finds it.

@@ -4,6 +4,7 @@ mod encoding;
 mod example_box;
 mod live_stream;
 mod machines;
+mod os_images;
 mod templates;
 mod updates;
 mod users;

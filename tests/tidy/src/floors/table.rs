@@ -17,7 +17,7 @@ pub const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 pub const TESTS: u8 = 6;
 
-pub const PLACES: [Place; 72] = [
+pub const PLACES: [Place; 75] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -34,7 +34,7 @@ pub const PLACES: [Place; 72] = [
     place("event-pattern", 1, &[]),
     place("resolver", 1, &[]),
     place("http-edge", 1, &[]),
-    place("artifact-cache", 1, &["oci-reference", "stdx"]),
+    place("artifact-cache", 1, &["oci-reference", "resolver", "stdx"]),
     place("oci-reference", 1, &["stdx"]),
     place("help", 1, &[]),
     place("store", 2, &["stdx"]),
@@ -59,16 +59,27 @@ pub const PLACES: [Place; 72] = [
     place("ntp", 2, &["stdx"]),
     place("agent-rpc", 2, &["http-edge", "stdx"]),
     place("unpack", 1, &["stdx"]),
-    place("imaging", 2, &["stdx", "unpack"]),
+    place("image-format", 1, &[]),
+    place("imaging", 2, &["image-format", "stdx", "unpack"]),
     place("hardware-choice", 3, &["api", "status"]),
     place("machine-install", 2, &["api", "kube-yaml", "oci-reference", "stdx", "template"]),
     place("printers", 3, &["api", "bmc-discovery", "status", "stdx"]),
     place("status", 2, &["api", "stdx"]),
     place("template-library", 1, &["stdx"]),
+    place("image-catalog", 3, &["api", "machine-install", "objects", "stdx"]),
     place(
         "machine-actions",
         3,
-        &["api", "objects", "status", "stdx", "template", "template-library"],
+        &[
+            "api",
+            "image-catalog",
+            "objects",
+            "public-key",
+            "status",
+            "stdx",
+            "template",
+            "template-library",
+        ],
     ),
     place(
         "template-editor",
@@ -76,7 +87,8 @@ pub const PLACES: [Place; 72] = [
         &["api", "machine-actions", "objects", "stdx", "template", "template-library"],
     ),
     place("box-flash", 3, &["config", "release", "status", "stdx"]),
-    place("box-owner", 2, &["stdx"]),
+    place("public-key", 1, &[]),
+    place("box-owner", 2, &["public-key", "stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
     place(
         "resources",
@@ -140,8 +152,10 @@ pub const PLACES: [Place; 72] = [
         3,
         &[
             "box-owner",
+            "image-catalog",
             "machine-actions",
             "page-http",
+            "rbac",
             "status",
             "stdx",
             "template-editor",
@@ -154,6 +168,7 @@ pub const PLACES: [Place; 72] = [
         &[
             "box-owner",
             "help",
+            "image-catalog",
             "machine-actions",
             "page-http",
             "printers",
@@ -205,6 +220,7 @@ pub const PLACES: [Place; 72] = [
             "dhcp",
             "durable-file",
             "event-pattern",
+            "image-format",
             "metadata",
             "netboot",
             "objects",

@@ -17,6 +17,9 @@ const MIN_PREFIX: usize = 8;
 const SHOWN: usize = 12;
 /// Name of the user whose token [`AdminTokens::rotate`] replaces.
 const ADMIN: &str = "admin";
+/// Names that other callers have in audit records: the administrator, the owner of the box on its
+/// pages, and actions at the box itself.
+const RESERVED: [&str; 5] = [ADMIN, "local", "owner", "root", "system"];
 /// Beginning of a token with a role, for programs that search texts for secrets.
 const PREFIX: &str = "box_";
 /// Maximum length of the name of a token's user in bytes.
@@ -195,7 +198,7 @@ fn is_user_name(name: &str) -> bool {
     name.len() <= NAME_MAX
         && name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(is_allowed)
-        && name != ADMIN
+        && !RESERVED.contains(&name)
 }
 
 #[cfg(test)]

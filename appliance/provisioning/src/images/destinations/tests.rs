@@ -9,9 +9,9 @@ use artifact_cache::{HttpOrigin, Origin as _, Refusal, RefusedAddress};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::super::connector::{self, Check, Connector};
 use super::super::routes::Routes;
 use super::{Destinations, judge};
+use artifact_cache::connector::{self, Check, Connector};
 
 /// Routing table in which eth0 has the default route and eth1 is the rack.
 const ROUTES: &str = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use api::meta::ObjectKey;
+use api::os_image::ImageFormat;
 use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
+use artifact_cache::Checksum;
+use image_catalog::{CheckedImage, ImageCatalog};
+use image_format::Format;
 use machine_actions::MachineActions;
 use objects::ObjectError;
 use printers::{bmc, document, inventory};
@@ -12,8 +16,10 @@ use provisioning::index::Index;
 use serde_json::Value;
 use status::log::LogLine;
 use status::view::work::WorkDetails;
+use web::FileBody;
 use web_pages::machine::tabs::{Section, SectionContent, Tab};
 
+use super::source::sentences;
 use crate::bmc_readings::{BmcReader, ReadingError};
 use crate::handlers::log_tail;
 
@@ -45,6 +51,23 @@ impl PageMachines {
         let actions = MachineActions { objects: Arc::clone(&bmcs.objects) };
         let (index, images) = (index.clone(), images.clone());
         Self { actions, images, index, syslog: Arc::clone(syslog), bmcs }
+    }
+
+    /// Stores an uploaded image in the cache, and creates its OSImage.
+    ///
+    /// # Errors
+    /// The file or the OSImage is refused. The error is a sentence for people.
+    pub async fn upload_image(&self, image: CheckedImage, body: FileBody) -> Result<(), String> {
+        let stored = self.images.upload(&image.name, expected(&image), body).await;
+        let stored = stored.map_err(|error| sentences(&error))?;
+        let format = match stored.format {
+            Format::Qcow2 => ImageFormat::Qcow2,
+            // The agent detects the compression.
+            _ => ImageFormat::Raw,
+        };
+        let image = image.with_sha256(&stored.sha256);
+        let catalog = ImageCatalog::new(Arc::clone(&self.actions.objects));
+        catalog.save(&image, &stored.url, format).await.map_err(|error| sentences(&error))
     }
 
     /// Returns the Hardware of a machine. If several namespaces have one, the first counts.
@@ -121,6 +144,13 @@ impl PageMachines {
         let found = objects::find::<Workflow>(&*self.actions.objects, WORKFLOW, key).await?;
         Ok(found.as_ref().map(WorkDetails::of))
     }
+}
+
+/// Returns the checksum that a person expects of an uploaded image.
+fn expected(image: &CheckedImage) -> Option<Checksum> {
+    let sums = image.checksum.as_ref()?;
+    let digits = sums.sha256.as_ref().or(sums.sha512.as_ref())?;
+    digits.parse().ok()
 }
 
 /// Returns the content of a reading, newest event first.

@@ -9,6 +9,7 @@ use apiserver::{Authorizer, Pki};
 use axum::body::Bytes;
 use box_owner::users::User;
 use config::panel::DOES;
+use image_catalog::CheckedImage;
 use lifecycle::audit::Audit;
 use lifecycle::backups::{BackupError, Backups};
 use lifecycle::local_actions::LocalActions;
@@ -31,7 +32,7 @@ use status::view::work::WorkDetails;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 use web::setup::Setup;
-use web::{ConsoleStream, Download, PageRequest, PairRequest, Source, SourceFuture};
+use web::{ConsoleStream, Download, FileBody, PageRequest, PairRequest, Source, SourceFuture};
 use web_pages::machine::tabs::{Section, Tab};
 use web_pages::rights::Rights;
 
@@ -171,6 +172,10 @@ impl Source for PageSource {
 
     fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
         Box::pin(self.machines.images.request(request))
+    }
+
+    fn upload_image(&self, image: CheckedImage, body: FileBody) -> SourceFuture<'_, ()> {
+        Box::pin(self.machines.upload_image(image, body))
     }
 
     fn identify(&self) {

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Form, State};
+use axum::extract::{DefaultBodyLimit, Form, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use box_owner::{AccessError, Owner, users};
 use serde::Deserialize;
 use stdx::Secret;
 
-use super::{Peer, address, foreign, refusal_page};
+use super::{Peer, address, foreign, prove, refusal_page};
 use crate::handlers::Caller;
 use crate::handlers::{PageResponse, Site, SiteState, token};
 use crate::response::{html, see};
 use web_pages::{self as page, accounts::users as pages};
+
+/// Maximum size of a form in bytes: the SSH keys of a user at their limits, in URL encoding.
+const FORM_BYTES_MAX: usize = 256 << 10;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -22,6 +25,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/account", get(show))
         .route("/account/passphrase", post(change_passphrase))
         .route("/account/ssh-keys", post(change_ssh_keys))
+        .route_layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
 }
 
 async fn show(State(site): SiteState, who: Caller) -> PageResponse {
@@ -72,17 +76,23 @@ struct KeysForm {
     csrf: String,
     #[serde(default)]
     keys: String,
+    #[serde(default)]
+    owner: Secret,
 }
 
-/// Replaces the user's SSH keys.
+/// Replaces the user's SSH keys. They outlive the session, so the change needs the passphrase.
 async fn change_ssh_keys(
     State(site): SiteState,
+    peer: Peer,
     headers: HeaderMap,
     who: Caller,
     Form(form): Form<KeysForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
+    }
+    if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
+        return answer;
     }
     let name = who.user.name.clone();
     let changed = users::ssh_keys(&form.keys);

@@ -2,6 +2,7 @@
 //! [`table::access`](super::table::access) is refused.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::{HOST, ORIGIN};
@@ -65,7 +66,7 @@ pub(crate) async fn check(
             if let Some(visitor) = visitor {
                 request.extensions_mut().insert(visitor);
             }
-            next.run(request).await
+            return carried_out(site, record, next.run(request)).await;
         }
         (Err(Refusal::Lacks(permission)), Some(visitor)) => {
             let page = page::refused(&*site.view().await, &visitor, permission);
@@ -80,6 +81,30 @@ pub(crate) async fn check(
     }
     harden(answer.headers_mut());
     answer
+}
+
+/// Waits for the response of a handler and writes the record of the request. A request that has a
+/// record is carried out and recorded even if its client disconnects.
+async fn carried_out(
+    site: Arc<Site>,
+    record: Option<PageRequest>,
+    handled: impl Future<Output = PageResponse> + Send + 'static,
+) -> PageResponse {
+    let Some(record) = record else {
+        let mut answer = handled.await;
+        harden(answer.headers_mut());
+        return answer;
+    };
+    let recorded = tokio::spawn(async move {
+        let mut answer = handled.await;
+        site.source.record(record.answered(&answer));
+        harden(answer.headers_mut());
+        answer
+    });
+    recorded.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a request of a page ended early");
+        text(StatusCode::INTERNAL_SERVER_ERROR, "The box could not carry out this request.")
+    })
 }
 
 /// Reason why a request may not pass.

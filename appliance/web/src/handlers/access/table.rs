@@ -33,14 +33,15 @@ pub fn access(method: &Method, route: &str) -> Option<Access> {
         "/logout" | "/theme" | "/account" | "/account/passphrase" | "/account/ssh-keys" => {
             Access::Session
         }
-        "/events" | "/panel.png" | "/search" | "/machines/{name}/console/output" => {
-            Access::Need(Permission::See)
-        }
+        "/events" | "/panel.png" | "/search" => Access::Need(Permission::See),
+        "/machines/{name}/console/output" => Access::Need(Permission::ReadConsole),
         "/templates" | "/templates/{name}" => by(Permission::See, Permission::EditTemplates),
         "/templates/add" | "/templates/{name}/delete" => Access::Need(Permission::EditTemplates),
         "/add-machine" => Access::Need(Permission::Act(Action::Add)),
         "/install-several" => Access::Need(Permission::Act(Action::Install)),
         "/network/serve-again" => Access::Need(Permission::ServeAgain),
+        "/os-images" => by(Permission::See, Permission::EditOsImages),
+        "/os-images/upload" | "/os-images/{operation}" => Access::Need(Permission::EditOsImages),
         "/images/{operation}" => Access::Need(Permission::ChangeImages),
         "/cluster-api/pair" => Access::Need(Permission::Pair),
         "/box/identify" => Access::Need(Permission::Identify),

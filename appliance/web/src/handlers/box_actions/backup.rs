@@ -89,17 +89,24 @@ pub struct StoredBackupForm {
     name: String,
     #[serde(default)]
     agreed: Option<String>,
+    #[serde(default)]
+    owner: Secret,
 }
 
-/// Restores a backup that the box made itself.
+/// Restores a backup that the box made itself. It replaces users and tokens too, so it needs the
+/// passphrase as their changes do.
 pub async fn restore_stored(
     State(site): SiteState,
+    peer: Peer,
     headers: HeaderMap,
     who: Caller,
     Form(form): Form<StoredBackupForm>,
 ) -> PageResponse {
     if !who.sent(&form.csrf) {
         return foreign();
+    }
+    if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
+        return answer;
     }
     let restored = match form.agreed {
         Some(_) => site.source.restore_kept(form.name).await,

@@ -11,6 +11,7 @@ use status::access::{DAYS_MAX, TokenRequest};
 use stdx::Secret;
 
 use super::super::access::foreign;
+use super::super::audit::about;
 use super::super::{PageResponse, Peer, Site, SiteState, asked, prove};
 use crate::handlers::Caller;
 use crate::response::{content, html, see};
@@ -59,11 +60,12 @@ async fn create(
     }
     let name = form.name.trim().to_owned();
     let days = form.days.clamp(1, DAYS_MAX);
+    let detail = format!("token {name}, role {}, {days} days", form.role);
     let request = TokenRequest { name: name.clone(), role: form.role.clone(), days };
     let host = asked(&uri, &headers).unwrap_or_default();
     let source = Arc::clone(&site.source);
     let made = tokio::task::spawn_blocking(move || source.create_token(&request, &host)).await;
-    match made.unwrap_or_else(|error| Err(error.to_string())) {
+    let answer = match made.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(kubeconfig) => {
             let mut answer =
                 content(StatusCode::OK, "application/yaml", kubeconfig.expose().to_owned());
@@ -77,7 +79,8 @@ async fn create(
             let form = NewToken { name, role: form.role, days };
             list(&site, &who, &form, &format!("Nothing was created: {why}.")).await
         }
-    }
+    };
+    about(answer, &detail)
 }
 
 #[derive(Deserialize)]
@@ -90,10 +93,11 @@ async fn revoke(State(site): SiteState, who: Caller, Form(form): Form<RevokeForm
     if !who.sent(&form.csrf) {
         return foreign();
     }
-    let source = Arc::clone(&site.source);
+    let (source, detail) = (Arc::clone(&site.source), format!("token {}", form.id));
     let revoked = tokio::task::spawn_blocking(move || source.revoke_token(&form.id)).await;
-    match revoked.unwrap_or_else(|error| Err(error.to_string())) {
+    let answer = match revoked.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(()) => see("/tokens"),
         Err(why) => list(&site, &who, &NewToken::default(), &format!("{why}.")).await,
-    }
+    };
+    about(answer, &detail)
 }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use stdx::Secret;
 
 use super::super::access::foreign;
+use super::super::audit::about;
 use super::super::{PageResponse, Peer, Site, SiteState, address, prove, refused};
 use crate::handlers::Caller;
 use crate::response::{html, see, text};
@@ -66,15 +67,17 @@ async fn add(
     let Some(role) = Role::named(&form.role) else { return no_role() };
     let (name, passphrase) = (form.name.trim().to_owned(), form.passphrase);
     let new = name.clone();
+    let detail = format!("user {name}, role {}", role.word());
     let added = site.hash(from, move |owner| owner.add_user(&new, role, passphrase.expose()));
-    match added.await {
+    let answer = match added.await {
         Ok(()) => see("/users"),
         Err(refusal) => {
             let (view, users) = (site.view().await, site.owner.users());
             let form = NewUser { name, role: Some(role) };
             refused(&refusal, &headers, |why| pages::list(&view, &who, &users, (&form, why)))
         }
-    }
+    };
+    about(answer, &detail)
 }
 
 fn no_role() -> PageResponse {
@@ -135,6 +138,7 @@ async fn change(
     if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
         return answer;
     }
+    let detail = if change == "role" { format!("role {}", form.role) } else { String::new() };
     let (changed, next) = match change.as_str() {
         "role" => {
             let Some(role) = Role::named(&form.role) else { return no_role() };
@@ -157,13 +161,14 @@ async fn change(
         }
         _ => return text(StatusCode::NOT_FOUND, "This page does not exist on this box."),
     };
-    match changed {
+    let answer = match changed {
         Ok(()) => see(&next),
         Err(refusal) => {
             let view = site.view().await;
             refused(&refusal, &headers, |why| pages::one(&view, &who, &user, why))
         }
-    }
+    };
+    about(answer, &detail)
 }
 
 #[derive(Deserialize)]

@@ -11,11 +11,11 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use crate::handlers::{PageResponse, Site, SiteState, token};
+use crate::handlers::{Caller, PageResponse, Site, SiteState, token};
 use crate::response::{content, text};
+use rbac::Share;
 use web_pages::rights::Permission;
 
 /// Interval between two checks that the session of the browser is still valid.
@@ -33,8 +33,9 @@ async fn output(
     State(site): SiteState,
     Path(name): Path<String>,
     headers: HeaderMap,
+    who: Caller,
 ) -> PageResponse {
-    let Ok(place) = Arc::clone(&site.streams).try_acquire_owned() else {
+    let Some(place) = site.streams.enter(&who.user.name) else {
         let why = "Too many pages are open. Close one, then reload this page.";
         return text(StatusCode::SERVICE_UNAVAILABLE, why);
     };
@@ -54,7 +55,7 @@ struct Live {
     site: Arc<Site>,
     token: String,
     console: ConsoleStream,
-    _place: OwnedSemaphorePermit,
+    _place: Share,
 }
 
 impl Live {
@@ -74,5 +75,5 @@ impl Live {
 /// Returns true while the session may read consoles.
 async fn may_see(site: &Site, token: &str) -> bool {
     let visitor = site.visitor(token, false).await;
-    visitor.is_some_and(|it| it.may(Permission::See))
+    visitor.is_some_and(|it| it.may(Permission::ReadConsole))
 }

@@ -1,7 +1,10 @@
 //! Tests of requests that need the passphrase again, and of requests in the audit log.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 use stdx::TestClock;
+use stdx::testing::Wait;
 
 use super::*;
 
@@ -52,6 +55,8 @@ async fn keys_leave_the_box_and_it_is_erased_only_with_the_passphrase_of_now() {
         ("/backup", "&passphrase=of+the+file&again=of+the+file".to_owned()),
         ("/box/leave", format!("&level=factory&name={name}")),
         ("/cluster-api/pair", "&name=fleet&kubeconfig=k&rights=admin".to_owned()),
+        ("/backup/kept", "&agreed=yes&name=2026-11-25T02-30-00Z.boxbak".to_owned()),
+        ("/account/ssh-keys", "&keys=".to_owned()),
     ];
     for (path, rest) in &forms {
         let form = format!("csrf={csrf}{rest}");
@@ -125,6 +130,32 @@ async fn every_form_and_every_download_of_keys_leaves_a_line_in_the_audit_log() 
             ("/logout", true, 303),
         ]
     );
+}
+
+#[tokio::test]
+async fn a_record_names_the_user_and_does_not_need_the_client() {
+    let (claimed, cookie, csrf) = Claimed::new().await;
+    let form = format!("csrf={csrf}&name=jane&role=viewer&passphrase=first+words");
+    let sent = claimed.post(&cookie, "/users", &form);
+    // The client goes as soon as the request has begun.
+    assert!(tokio::time::timeout(Duration::ZERO, sent).await.is_err());
+    let named = || {
+        let records = claimed.records.lock().unwrap();
+        records.iter().find(|it| it.path == "/users").map(|it| (it.code, it.detail.clone()))
+    };
+    let wait = Wait::new("the record");
+    let record = loop {
+        if let Some(record) = named() {
+            break record;
+        }
+        tokio::time::sleep(wait.pause()).await;
+    };
+    assert_eq!(record, (303, "user jane, role viewer".to_owned()));
+    for (name, detail) in [("jane", "login of jane"), ("my passphrase", "")] {
+        let form = format!("name={name}&passphrase=wrong+words").replace(' ', "+");
+        ask(&claimed.router, "POST /login", &[], &form).await;
+        assert_eq!(claimed.records.lock().unwrap().last().unwrap().detail, detail);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,8 @@
 //! Box with files in memory and made-up data, for tests of the pages.
 
+use image_catalog::CheckedImage;
+
+use super::super::FileBody;
 use super::*;
 
 #[derive(Default)]
@@ -135,6 +138,24 @@ impl Source for Example {
             UpdateRequest::RollBack => Ok(()),
             UpdateRequest::Restart => Err("No update waits for a restart.".to_owned()),
         }
+    }
+    fn upload_image(&self, image: CheckedImage, mut body: FileBody) -> SourceFuture<'_, ()> {
+        Box::pin(async move {
+            let mut file = Vec::new();
+            while let Some(piece) = body.next().await {
+                file.extend(piece?);
+            }
+            if file != b"disk" {
+                return Err("The file is a web page or XML.".to_owned());
+            }
+            let url = format!("upload://box/{}.img", image.name);
+            let object = serde_json::json!({
+                "metadata": { "name": image.name, "namespace": "default" },
+                "spec": { "url": url, "os": { "distro": "debian", "version": "13" } },
+            });
+            self.objects.put(api::os_image::OS_IMAGE, object);
+            Ok(())
+        })
     }
     fn image(&self, request: ImageRequest) -> SourceFuture<'_, String> {
         Box::pin(async move {

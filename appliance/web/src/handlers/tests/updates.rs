@@ -2,14 +2,15 @@
 
 use super::*;
 
-struct Browser {
+pub struct Browser {
     router: Router,
     cookie: String,
-    csrf: String,
+    /// CSRF token of the session, masked.
+    pub csrf: String,
 }
 
 impl Browser {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let (owner, router) = site();
         owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap();
         let token = owner.enter("", "long enough", OWNER).unwrap().token;
@@ -17,12 +18,21 @@ impl Browser {
         Self { router, cookie: format!("{}={token}", crate::response::COOKIE), csrf }
     }
 
-    async fn send(&self, path: &str, kind: &str, body: &str) -> (StatusCode, String) {
+    pub async fn send(&self, path: &str, kind: &str, body: &str) -> (StatusCode, String) {
         let headers = [("cookie", self.cookie.as_str()), ("content-type", kind)];
         let answer = ask(&self.router, &format!("POST {path}"), &headers, body).await;
         let (status, place) = (answer.status(), header(&answer, "location").to_owned());
         let text = answer.into_body().collect().await.unwrap().to_bytes();
         (status, place + &String::from_utf8_lossy(&text))
+    }
+
+    /// Returns the content of a page.
+    pub async fn page(&self, path: &str) -> String {
+        let headers = [("cookie", self.cookie.as_str())];
+        let answer = ask(&self.router, &format!("GET {path}"), &headers, "").await;
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        let text = answer.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Uploads a bundle by the form of the page.

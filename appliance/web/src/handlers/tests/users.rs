@@ -52,7 +52,7 @@ impl Staffed {
 }
 
 /// Requests with a form that is refused for another reason, so that nothing is done.
-const VIEWER: [&str; 16] = [
+const VIEWER: [&str; 17] = [
     "GET /",
     "GET /machines",
     "GET /machines/nuc-07",
@@ -63,6 +63,7 @@ const VIEWER: [&str; 16] = [
     "GET /templates",
     "GET /network",
     "GET /images",
+    "GET /os-images",
     "GET /cluster-api",
     "GET /box",
     "GET /search?q=nuc",
@@ -70,7 +71,7 @@ const VIEWER: [&str; 16] = [
     "GET /account",
     "POST /account/ssh-keys",
 ];
-const OPERATOR: [&str; 19] = [
+const OPERATOR: [&str; 24] = [
     "GET /machines/nuc-07/retry",
     "POST /machines/nuc-07/retry",
     "GET /machines/nuc-07/install",
@@ -89,6 +90,11 @@ const OPERATOR: [&str; 19] = [
     "POST /network/serve-again",
     "POST /box/identify",
     "POST /images/pin",
+    "POST /os-images",
+    "POST /os-images/known",
+    "POST /os-images/fetch",
+    "POST /os-images/delete",
+    "POST /os-images/upload",
     "POST /cluster-api/pair",
 ];
 const ADMIN: [&str; 26] = [
@@ -179,11 +185,12 @@ async fn an_administrator_adds_changes_and_removes_a_user() {
     assert_eq!(box_.send(&jane, install, "").await.0, StatusCode::FORBIDDEN);
     box_.send(&adam, "POST /users/jane/role", "role=operator").await;
     assert_ne!(box_.send(&jane, install, "").await.0, StatusCode::FORBIDDEN, "counts at once");
-    let key = "keys=ssh-ed25519+AAAAC3NzaC1lZDI1NTE5AAAAIA+jane";
+    let key = "keys=ssh-ed25519+\
+        AAAAC3NzaC1lZDI1NTE5AAAAIGk0X1w7K6s3yT1p8h2v5Jc9bq0eRkUuZ4mWnDfLxTgA+jane";
     assert_eq!(box_.send(&jane, "POST /account/ssh-keys", key).await.0, StatusCode::SEE_OTHER);
     let (status, page) = box_.send(&jane, "POST /account/ssh-keys", "keys=AAAA").await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{page}");
-    assert!(box_.send(&adam, "GET /users/jane", "").await.1.contains("AAAAIA jane"));
+    assert!(box_.send(&adam, "GET /users/jane", "").await.1.contains("DfLxTgA jane"));
 
     box_.send(&adam, "POST /users/jane/passphrase", "passphrase=second+words").await;
     assert_eq!(box_.send(&jane, "GET /", "").await.1, "/login", "her session has ended");

@@ -1,15 +1,13 @@
 //! HTTP connector to other servers, limited to allowed addresses.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use anyhow::Context as _;
-use artifact_cache::RefusedAddress;
-use axum::http::Uri;
+use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
@@ -18,6 +16,8 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use tokio::net::TcpStream;
+
+use crate::RefusedAddress;
 
 /// CA certificates of the operating system. If the file is missing, as on the box's own firmware,
 /// the CA certificates of Mozilla are used.
@@ -29,6 +29,20 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub type Connector = HttpsConnector<CheckedTcp>;
 /// Function that checks if a connection to an address is allowed.
 pub type Check = Arc<dyn Fn(IpAddr) -> Result<(), RefusedAddress> + Send + Sync>;
+
+/// Reason why a connector cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectorError {
+    /// The file with CA certificates cannot be read.
+    #[error("cannot read {}", .0.display())]
+    Unread(PathBuf, #[source] rustls_pki_types::pem::Error),
+    /// The file with CA certificates has none that is valid.
+    #[error("{} has no certificate", .0.display())]
+    NoCertificate(PathBuf),
+    /// The TLS library refuses its settings.
+    #[error("cannot set up TLS")]
+    Tls(#[source] rustls::Error),
+}
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
@@ -111,12 +125,12 @@ fn allowed(
 ///
 /// # Errors
 /// The file `authorities` cannot be read or has no certificate.
-pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connector> {
+pub fn make(authorities: Option<&Path>, check: Check) -> Result<Connector, ConnectorError> {
     let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .context("cannot set up TLS")?
+        .map_err(ConnectorError::Tls)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     let mut tcp = HttpConnector::new_with_resolver(Names(Arc::clone(&check)));
@@ -131,15 +145,17 @@ pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connecto
 }
 
 /// Returns the trusted CA certificates: of the owner's file, else the system, else Mozilla.
-fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCertStore> {
+fn believed(authorities: Option<&Path>, system: &Path) -> Result<RootCertStore, ConnectorError> {
     let Some(file) = authorities.or_else(|| system.is_file().then_some(system)) else {
         return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
     };
     let read = || CertificateDer::pem_file_iter(file)?.collect::<Result<Vec<_>, _>>();
-    let found = read().with_context(|| format!("cannot read {}", file.display()))?;
+    let found = read().map_err(|why| ConnectorError::Unread(file.to_owned(), why))?;
     let mut roots = RootCertStore::empty();
     let (good, _) = roots.add_parsable_certificates(found);
-    anyhow::ensure!(good > 0, "{} has no certificate", file.display());
+    if good == 0 {
+        return Err(ConnectorError::NoCertificate(file.to_owned()));
+    }
     Ok(roots)
 }
 
@@ -147,8 +163,9 @@ fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCer
 mod tests {
     use std::sync::Arc;
 
-    use axum::body::Body;
-    use axum::http::Request;
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::Empty;
     use hyper_util::client::legacy::Client;
     use hyper_util::rt::TokioExecutor;
     use rustls::ServerConfig;
@@ -186,7 +203,7 @@ mod tests {
             let connector = make(Some(&authorities), Arc::new(|_| Ok(()))).unwrap();
             let client = Client::builder(TokioExecutor::new()).build(connector);
             let request = Request::get(format!("https://{address}/"));
-            let request = request.body(Body::empty()).unwrap();
+            let request = request.body(Empty::<Bytes>::new()).unwrap();
             assert_eq!(client.request(request).await.unwrap().status(), 204, "{versions:?}");
         }
     }
@@ -195,8 +212,8 @@ mod tests {
     fn a_file_says_whom_to_believe_and_without_one_the_public_are() {
         let folder = tempfile::tempdir().unwrap();
         let (own, none) = (folder.path().join("own.pem"), folder.path().join("none"));
-        let pki = apiserver::Pki::ensure(folder.path(), &[], jiff::Timestamp::now()).unwrap();
-        std::fs::write(&own, pki.ca_pem()).unwrap();
+        let made = rcgen::generate_simple_self_signed(["box".to_owned()]).unwrap();
+        std::fs::write(&own, made.cert.pem()).unwrap();
         assert_eq!(believed(Some(&own), &none).unwrap().len(), 1);
         assert_eq!(believed(None, &own).unwrap().len(), 1);
         let public = believed(None, &none).unwrap();
@@ -205,6 +222,9 @@ mod tests {
         let known = public.roots.iter().any(|root| is_known(&root.subject));
         assert!(known, "{} authorities", public.len());
         let missing = believed(Some(&none), &own).unwrap_err();
-        assert!(missing.to_string().contains("cannot read"), "{missing:#}");
+        assert!(missing.to_string().contains("cannot read"), "{missing}");
+        std::fs::write(&none, "nothing").unwrap();
+        let empty = believed(Some(&none), &own).unwrap_err();
+        assert!(empty.to_string().ends_with("has no certificate"), "{empty}");
     }
 }
