@@ -269,7 +269,10 @@ impl Error {
             Error::Flash(error) => error.hint()?.to_owned(),
             Error::State { hint, .. } => hint.clone(),
             Error::Retired(now) => format!("use `{now}`"),
-            Error::NoMachine(_) => format!("`{program} machine list` shows all names"),
+            Error::NoMachine(_) => format!(
+                "`{program} machine list` shows all names; a machine that has sent no request yet \
+                 is added on the page Machines, or by `{program} hardware push`"
+            ),
             Error::NeedsPerson(_) => format!("`{program} status` shows the reason"),
             Error::Action(error) => match error {
                 ActionError::NoMachine(_) => format!("`{program} machine list` shows all names"),

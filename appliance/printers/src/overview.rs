@@ -29,7 +29,9 @@ pub fn overview(
     let mut text = head(view, style);
     let problems = problems(view);
     if !problems.is_empty() {
-        text.push_str("\nNEEDS YOU\n");
+        // Delays that are not urgent need no person yet, as the headline and the exit code say.
+        let heading = if headline(view).needs.is_some() { "NEEDS YOU" } else { "DELAYED" };
+        text.push_str(&format!("\n{heading}\n"));
         for problem in &problems {
             text.push_str(&block(problem, view, style));
             text.extend(command(problem).map(|line| format!("{INDENT}$ {line}\n")));
@@ -65,6 +67,11 @@ fn head(view: &StatusView, style: Style) -> String {
 
 /// Returns what a person does next on a box without machines.
 fn first_step(view: &StatusView) -> String {
+    if view.claim.is_some() {
+        return "Claim the box: tinbox box claim ADDRESS --pin PIN, with the pin of its screen or \
+                log"
+        .to_owned();
+    }
     match view.nics.iter().find(|nic| nic.armed()) {
         Some(nic) => format!(
             "Connect a machine to {} and let it boot from the network: it appears here.",

@@ -90,6 +90,30 @@ impl Line {
 }
 
 impl EventRecord {
+    /// Returns true for an event that the machine itself caused, by a request or a report.
+    pub fn is_of_machine(&self) -> bool {
+        use reason::{
+            ACTION_FAILED, ACTION_SUCCEEDED, AGENT_STARTED, ASKED_FOR_ADDRESS, ASKED_METADATA,
+            FETCHED_INITRD, FETCHED_KERNEL, FETCHED_LOADER, FETCHED_SCRIPT, GOT_ADDRESS,
+            PHONED_HOME, SENT_TO_DISK,
+        };
+        const OF_MACHINE: [&str; 12] = [
+            ACTION_FAILED,
+            ACTION_SUCCEEDED,
+            AGENT_STARTED,
+            ASKED_FOR_ADDRESS,
+            ASKED_METADATA,
+            FETCHED_INITRD,
+            FETCHED_KERNEL,
+            FETCHED_LOADER,
+            FETCHED_SCRIPT,
+            GOT_ADDRESS,
+            PHONED_HOME,
+            SENT_TO_DISK,
+        ];
+        self.kind == "Hardware" && OF_MACHINE.contains(&self.reason.as_str())
+    }
+
     /// Reads a core/v1 Event. Returns `None` for an Event without time or message.
     pub fn from_event(event: &Value) -> Option<EventRecord> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

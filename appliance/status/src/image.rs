@@ -75,7 +75,7 @@ pub struct Image {
     pub last_used: Option<Timestamp>,
     /// State of the file.
     pub state: ImageState,
-    /// Reason of a failed download; empty in other states.
+    /// Reason why the last download failed; empty after the first bytes of a new one.
     pub message: String,
     /// Bytes downloaded so far.
     pub received: u64,
@@ -104,11 +104,18 @@ impl Image {
     pub fn line(&self) -> String {
         match self.state {
             ImageState::Ready => "ready".to_owned(),
-            ImageState::Waiting => "waiting".to_owned(),
+            ImageState::Waiting if self.message.is_empty() => "waiting".to_owned(),
+            ImageState::Waiting => format!("next attempt; failed: {}", plain(&self.message)),
             ImageState::Missing => "missing".to_owned(),
             ImageState::Failed => format!("failed: {}", plain(&self.message)),
             ImageState::Fetching => self.fetching(),
         }
+    }
+
+    /// Returns the reason of a failed download without the URL, which [`Image::origin`] has.
+    pub fn reason(&self) -> &str {
+        let start = format!("could not fetch {}: ", self.origin);
+        self.message.strip_prefix(&start).unwrap_or(&self.message)
     }
 
     fn fetching(&self) -> String {

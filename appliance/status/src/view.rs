@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::dhcp_client::DhcpClient;
-use crate::image::{Image, ImageState, Images};
+use crate::image::{Image, Images};
 use crate::log::LogLine;
 
 pub use crate::text::Text;
@@ -129,7 +129,7 @@ pub struct Fault {
 impl StatusView {
     /// Makes each failed image the trouble of the machines that wait for it.
     pub fn explain_images(&mut self) {
-        let failed = |image: &&Image| image.state == ImageState::Failed;
+        let failed = |image: &&Image| !image.message.is_empty();
         for image in self.images.items.iter().filter(failed) {
             let waits = |machine: &Machine| {
                 let names = image.workflows.iter().filter_map(|it| it.rsplit('/').next());
@@ -138,9 +138,10 @@ impl StatusView {
             for machine in self.machines.iter_mut().filter(|machine| waits(machine)) {
                 machine.trouble.get_or_insert_with(|| Trouble {
                     what: format!("Image {} cannot be fetched", image.origin).into(),
-                    on: machine.name.clone(),
-                    why: image.message.as_str().into(),
-                    now: "Check the address in the Template and the server of the image".into(),
+                    why: image.reason().into(),
+                    now: "Check the address of the image, its server, and that this box reaches \
+                          the server and a name server"
+                        .into(),
                     code: IMAGE_FAILED.into(),
                     ..Trouble::default()
                 });

@@ -155,7 +155,6 @@ impl Cache {
         }
         let (sender, state) = watch::channel(State::default());
         let download = Download::new(state, self.0.layout.part_path(&key));
-        table.failed.remove(&key);
         table.running.insert(key.clone(), (remote.clone(), download.clone()));
         drop(table);
         let (cache, remote) = (self.clone(), remote.clone());
@@ -178,7 +177,8 @@ impl Cache {
         Some(self.lease(digest, size))
     }
 
-    /// Returns the error of the last download. `None` while a download runs, or after it succeeded.
+    /// Returns the error of the last download that ended, also while the next one runs. `None`
+    /// after a download that succeeded.
     pub fn failure(&self, remote: &RemoteFile) -> Option<Arc<Error>> {
         self.table(|table| table.failed.get(&remote.key()).map(|it| Arc::clone(&it.error)))
     }

@@ -82,7 +82,7 @@ try {
   await jane.locator("header").getByRole("link", { name: /jane/ }).click();
   await jane.fill("#keys", "not a key");
   await press(jane, "Save the keys");
-  await jane.getByText('"not a key" is not an SSH public key').waitFor();
+  await jane.getByText('Line 1 is not a public key').waitFor();
   await jane.goto(`${url}/account`);
   await jane.fill("#keys", key);
   await press(jane, "Save the keys");

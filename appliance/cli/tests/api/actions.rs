@@ -167,7 +167,7 @@ async fn an_action_that_the_state_forbids_names_those_that_it_permits() {
     let refused = place.run(&["machine", "retry", "nuc1"]).await;
     assert_eq!((refused.code, refused.out.as_str()), (4, ""));
     let said = "error: cannot retry nuc1: its state is In service\nhint: nuc1 permits: install, \
-                power-on, power-off, erase\n";
+                power on, power off, erase\n";
     assert_eq!(refused.err, said);
     // The view is older than the workflow.
     show(&place, MachineState::Failed);
@@ -176,7 +176,9 @@ async fn an_action_that_the_state_forbids_names_those_that_it_permits() {
     assert!(late.err.contains("cannot retry workflow a: its state is succeeded"), "{late:?}");
     let unknown = place.run(&["machine", "retry", "nuc9"]).await;
     assert_eq!(unknown.code, 3, "{unknown:?}");
-    let said = "error: found no machine \"nuc9\"\nhint: `tinbox machine list` shows all names\n";
+    let said = "error: found no machine \"nuc9\"\nhint: `tinbox machine list` shows all names; \
+                a machine that has sent no request yet is added on the page Machines, or \
+                by `tinbox hardware push`\n";
     assert_eq!(unknown.err, said);
 }
 

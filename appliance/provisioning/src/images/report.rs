@@ -18,7 +18,7 @@ pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pi
     let (held, downloads) = (cache.list(), cache.downloads());
     let space = cache.space().unwrap_or(Space { capacity: 0, used: 0 });
     let mut items: Vec<Image> =
-        downloads.iter().map(|(wanted, progress)| arriving(wanted, progress)).collect();
+        downloads.iter().map(|(wanted, progress)| arriving(wanted, progress, cache)).collect();
     let running: BTreeSet<String> = downloads.iter().map(|(wanted, _)| wanted.key()).collect();
     let waiting = mentions.values().filter(|mention| !mention.ended);
     let mentioned = waiting.flat_map(|mention| mention.files.iter().cloned());
@@ -91,10 +91,13 @@ fn named(wanted: &RemoteFile) -> Image {
     Image { digest, origin: wanted.shown(), ..Image::default() }
 }
 
-fn arriving(wanted: &RemoteFile, progress: &Progress) -> Image {
+fn arriving(wanted: &RemoteFile, progress: &Progress, cache: &Cache) -> Image {
     let state = if progress.received > 0 { ImageState::Fetching } else { ImageState::Waiting };
+    // A failure counts until bytes arrive: a new attempt alone proves nothing.
+    let failure = cache.failure(wanted).filter(|_| state == ImageState::Waiting);
     Image {
         state,
+        message: failure.map(|error| stdx::chain(&error)).unwrap_or_default(),
         size: progress.total.unwrap_or(0),
         received: progress.received,
         bytes_per_second: progress.rate.unwrap_or(0),

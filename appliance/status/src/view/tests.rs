@@ -4,6 +4,7 @@ use super::led::{self, Pattern};
 use super::machine::STATES;
 use super::problem::Urgency;
 use super::*;
+use crate::image::ImageState;
 use crate::words::Tone;
 
 fn keys(view: &StatusView) -> Vec<String> {
@@ -253,4 +254,31 @@ fn a_box_without_its_state_says_so_and_how_it_ends() {
         assert!(sentence.contains(part), "{sentence}");
     }
     assert!(headline(&view).sentence().starts_with("State volume lost: no machine is served; "));
+}
+
+#[test]
+fn a_failed_image_is_a_trouble_until_its_bytes_arrive() {
+    let url = "https://images.example/debian.raw";
+    let trouble = |state, message: &str| {
+        let mut view = example::calm();
+        let machine = &mut view.machines[0];
+        (machine.state, machine.workflow) = (MachineState::Waiting, "wf-1".into());
+        let image = Image {
+            origin: url.to_owned(),
+            state,
+            message: message.to_owned(),
+            workflows: vec!["default/wf-1".to_owned()],
+            ..Image::default()
+        };
+        view.images.items = vec![image];
+        view.explain_images();
+        view.machines[0].trouble.clone().map(|it| it.sentence())
+    };
+    let message = format!("could not fetch {url}: no such host");
+    for state in [ImageState::Failed, ImageState::Waiting] {
+        let sentence = trouble(state, &message).unwrap();
+        let start = format!("Image {url} cannot be fetched: no such host. Check the address");
+        assert!(sentence.starts_with(&start), "{sentence}");
+    }
+    assert_eq!(trouble(ImageState::Fetching, ""), None);
 }

@@ -53,6 +53,8 @@ struct Install<'a> {
     installs: bool,
     may_rename: bool,
     wants_address: bool,
+    /// True if the network assigns addresses, so that the field may be empty.
+    assigned: bool,
     wants_typed: bool,
     has_bmc: bool,
     systems: &'a [SystemChoice],
@@ -183,6 +185,7 @@ pub fn install(view: &StatusView, who: &Visitor, page: &InstallPage<'_>) -> Stri
         installs: action == Action::Install,
         may_rename: choices.may_rename,
         wants_address: !choices.is_known,
+        assigned: choices.address.is_empty(),
         wants_typed: confirmation(action, machine) == Confirmation::Name,
         has_bmc: choices.has_bmc,
         systems: &choices.systems,

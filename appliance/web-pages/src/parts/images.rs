@@ -45,7 +45,7 @@ pub fn images(view: &StatusView, who: &Visitor) -> String {
     let full = percent(images.used, images.capacity);
     let mut html = format!(
         "<div class=\"card\">{}<p>{} used.</p></div>",
-        bar(full, "Cache"),
+        bar(full, "Partition of the cache"),
         share(images.used, images.capacity)
     );
     if !images.warning.is_empty() {

@@ -140,7 +140,7 @@ fn line(view: &StatusView) -> String {
         facts.push(("Disk used", share(view.system.disk_used, view.system.disk_total)));
     }
     if view.images.capacity > 0 {
-        facts.push(("Cache", share(view.images.used, view.images.capacity)));
+        facts.push(("Partition of the cache", share(view.images.used, view.images.capacity)));
     }
     facts.extend(view.system.backup_at.map(|at| ("Backup", view.ago(at))));
     rendered(&Facts { title: "", facts })

@@ -12,8 +12,9 @@ use serde::Deserialize;
 use super::access::foreign;
 use super::audit::{LoginUser, about};
 use super::box_actions::backup;
+use super::requested::pages;
 use super::token;
-use super::{PageResponse, Peer, Site, SiteState, address, asked, refused, setup};
+use super::{PageResponse, Peer, Site, SiteState, address, refused, setup};
 use crate::handlers::Caller;
 use crate::response::{html, see, with_cookie};
 use web_pages as page;
@@ -29,7 +30,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
 }
 
 async fn claim_page(state: SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
-    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), "").await
+    claim_form(&state.0, &place(&uri, &headers), "").await
 }
 
 async fn claim_with_code(
@@ -40,7 +41,12 @@ async fn claim_with_code(
 ) -> PageResponse {
     // Only shown: looking at it here would make a link a guess.
     let code = box_owner::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
-    claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), &code).await
+    claim_form(&state.0, &place(&uri, &headers), &code).await
+}
+
+/// Returns the host by which the client reached the box, with a port other than that of HTTPS.
+fn place(uri: &Uri, headers: &HeaderMap) -> String {
+    pages(uri, headers).trim_start_matches("https://").to_owned()
 }
 
 async fn claim_form(site: &Arc<Site>, host: &str, code: &str) -> PageResponse {
@@ -85,7 +91,7 @@ async fn claim(
             begin(see(next), &entered.token, users::OWNER_NAME.to_owned())
         }
         Err(refusal) => {
-            let host = asked(&uri, &headers).unwrap_or_default();
+            let host = place(&uri, &headers);
             let (view, screen) = (site.view().await, site.source.has_screen());
             refused(&refusal, &headers, |why| page::claim(&view, screen, (&code, &host), why))
         }

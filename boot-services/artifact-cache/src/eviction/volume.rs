@@ -14,15 +14,16 @@ pub trait Volume: Send + Sync {
     fn space(&self, root: &Path) -> io::Result<Space>;
 }
 
-/// Measurement by the operating system. Blocks reserved for root count as used.
+/// Measurement by the operating system, as df(1) does it: blocks that are reserved for root are not
+/// part of the capacity.
 pub struct SystemVolume;
 
 impl Volume for SystemVolume {
     fn space(&self, root: &Path) -> io::Result<Space> {
         let found = rustix::fs::statvfs(root)?;
-        let capacity = found.f_blocks.saturating_mul(found.f_frsize);
+        let used = found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize);
         let free = found.f_bavail.saturating_mul(found.f_frsize);
-        Ok(Space { capacity, used: capacity.saturating_sub(free) })
+        Ok(Space { capacity: used.saturating_add(free), used })
     }
 }
 

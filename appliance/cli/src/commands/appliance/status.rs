@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(short, long)]
     watch: bool,
 
-    /// Print nothing; the exit code is 1 if the box or a machine needs a person
+    /// Print no table; the exit code is 1 if the box or a machine needs a person
     #[arg(long, conflicts_with = "watch")]
     check: bool,
 }

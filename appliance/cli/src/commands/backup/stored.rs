@@ -28,7 +28,11 @@ pub async fn list(context: &Context) -> Result<(), Error> {
         return printed;
     }
     if kept.is_empty() {
-        context.printer.note("the box has no backup yet: `tinbox backup keep` creates one");
+        context.printer.note(
+            "no backup is kept on the box: `tinbox backup create -o FILE` makes one on your \
+             computer; a flashed box keeps one each day",
+        );
+        return Ok(());
     }
     context.printer.table(table(&kept, Timestamp::now()))
 }

@@ -58,7 +58,7 @@ pub fn permitted(action: Action, machine: &Machine) -> Result<(), Error> {
     if offered.contains(&action) {
         return Ok(());
     }
-    let words: Vec<&str> = offered.iter().map(|it| it.description().word).collect();
+    let words: Vec<&str> = offered.iter().map(|it| command_of(*it)).collect();
     let hint = match words.as_slice() {
         [] => format!("nothing can be done with {} in this state", machine.name),
         words => format!("{} permits: {}", machine.name, words.join(", ")),
@@ -68,6 +68,18 @@ pub fn permitted(action: Action, machine: &Machine) -> Result<(), Error> {
         why: format!("its state is {}", machine.state.word().text),
         hint,
     })
+}
+
+/// Returns the subcommand of `tinbox machine` for an action.
+const fn command_of(action: Action) -> &'static str {
+    match action {
+        Action::PowerOn => "power on",
+        Action::ShutDown => "power soft",
+        Action::PowerOff => "power off",
+        Action::PowerCycle => "power cycle",
+        Action::Add => "enroll",
+        other => other.description().word,
+    }
 }
 
 /// Shows the effect of an action, and asks for the confirmation that the table demands. Returns

@@ -19,8 +19,9 @@ impl Machine {
     /// box boots the machine again.
     pub fn fill_history(&mut self, records: Vec<EventRecord>, now: Timestamp) {
         let boots = self.since.map_or(0, |since| power_ons(&records, since));
+        let seen = records.iter().filter(|it| it.is_of_machine()).map(|it| it.at).max();
+        self.last_seen = self.last_seen.max(seen);
         let lines = history(records);
-        self.last_seen = self.last_seen.max(lines.last().map(|line| line.at));
         if self.state == MachineState::Waiting
             && let Some(since) = self.since
             && let Some(step) = booting(&lines, since)
@@ -103,6 +104,15 @@ mod tests {
         assert_eq!(state(Waiting, 60), (Silent, loads(), false));
         assert_eq!(state(Waiting, 1_000), (Silent, loads(), true));
         assert_eq!(state(InService, 1_000), (InService, String::new(), false));
+    }
+
+    #[test]
+    fn a_machine_is_seen_by_what_it_does_itself() {
+        let by_box = record(30, "PoweredOn", "is on, according to its BMC");
+        let seen = |records| filled(MachineState::Waiting, records, 40).last_seen;
+        assert_eq!(seen(vec![by_box.clone()]), None);
+        let asked = record(20, "AskedForAddress", "asked for an address");
+        assert_eq!(seen(vec![asked, by_box]), Some(at(20)));
     }
 
     #[test]
