@@ -270,8 +270,7 @@ impl Error {
             Error::State { hint, .. } => hint.clone(),
             Error::Retired(now) => format!("use `{now}`"),
             Error::NoMachine(_) => format!(
-                "`{program} machine list` shows all names; a machine that has sent no request yet \
-                 is added on the page Machines, or by `{program} hardware push`"
+                "`{program} machine list` shows all names; `{program} hardware push` adds a machine"
             ),
             Error::NeedsPerson(_) => format!("`{program} status` shows the reason"),
             Error::Action(error) => match error {

@@ -1,7 +1,8 @@
-//! Event log, sensors and inventory of a machine, read from its BMC as a request of the API. The
-//! path is the same for every driver.
+//! Event log, sensors and inventory of a machine, read from its BMC as a request of the API, and
+//! its identification LED. The path is the same for every driver.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use api::bmc::{MACHINE, Machine};
 use api::meta::ObjectKey;
@@ -9,13 +10,16 @@ use apiserver::failure;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use bmc::{Driver, Error, HardwareInventory, LogEntry, Sensor, SensorState};
 use controllers::Drivers;
 use controllers::machine::connect_machine;
 use objects::{ObjectError, Objects, fetch};
 use serde_json::{Value, json};
+
+/// Time for which a machine blinks, so that a person finds it.
+pub const IDENTIFY_TIME: Duration = Duration::from_secs(60);
 
 /// Drivers of BMCs with their queues; empty until the controllers start, and in safe mode.
 pub type StartedDrivers = Arc<OnceLock<Arc<dyn Drivers>>>;
@@ -51,7 +55,18 @@ impl ReadingError {
 /// `sensors` and `inventory` of the BMC Machine `name`. Each request waits in the queue of its BMC.
 pub fn router(reader: BmcReader) -> Router {
     let path = "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/bmcmachines/{name}/{reading}";
-    Router::new().route(path, get(read)).with_state(reader)
+    let identify = "/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/bmcmachines/{name}/identify";
+    Router::new().route(path, get(read)).route(identify, post(blink)).with_state(reader)
+}
+
+/// Lets the machine blink. Returns the time in seconds.
+async fn blink(
+    State(reader): State<BmcReader>,
+    Path((namespace, name)): Path<(String, String)>,
+) -> Result<Response, Response> {
+    let done = reader.identify(&ObjectKey::new(&namespace, &name)).await;
+    let seconds = || Json(json!({ "seconds": IDENTIFY_TIME.as_secs() })).into_response();
+    done.map(|()| seconds()).map_err(|error| response(&error))
 }
 
 async fn read(
@@ -59,14 +74,16 @@ async fn read(
     Path((namespace, name, reading)): Path<(String, String, String)>,
 ) -> Result<Response, Response> {
     let found = reader.read(&ObjectKey::new(&namespace, &name), &reading).await;
-    found.map(|found| Json(found).into_response()).map_err(|error| {
-        let (status, reason) = match &error {
-            ReadingError::NotFound(_) => (StatusCode::NOT_FOUND, "NotFound"),
-            ReadingError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
-            ReadingError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
-        };
-        failure(status, reason, error.text())
-    })
+    found.map(|found| Json(found).into_response()).map_err(|error| response(&error))
+}
+
+fn response(error: &ReadingError) -> Response {
+    let (status, reason) = match error {
+        ReadingError::NotFound(_) => (StatusCode::NOT_FOUND, "NotFound"),
+        ReadingError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
+        ReadingError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+    };
+    failure(status, reason, error.text())
 }
 
 impl BmcReader {
@@ -87,6 +104,16 @@ impl BmcReader {
             }
         };
         found.map_err(|error| refused(driver, &error))
+    }
+
+    /// Lets the machine of the BMC Machine with this key blink for [`IDENTIFY_TIME`].
+    ///
+    /// # Errors
+    /// The BMC does not exist, cannot blink, or cannot be reached now.
+    pub async fn identify(&self, key: &ObjectKey) -> Result<(), ReadingError> {
+        let driver = self.driver(key).await?;
+        let done = driver.identify(IDENTIFY_TIME).await;
+        done.map_err(|error| refused(driver.as_ref(), &error))
     }
 
     async fn driver(&self, key: &ObjectKey) -> Result<Arc<dyn Driver>, ReadingError> {

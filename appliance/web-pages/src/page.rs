@@ -149,7 +149,9 @@ impl Page {
         match self {
             Page::Box => body.push_str(&box_forms::forms(view, who)),
             Page::Images => body.push_str(parts::os_images::LINK),
-            Page::Machine(name, tab) => body.push_str(&tabs::content(name, *tab, &more.sections)),
+            Page::Machine(name, tab) => {
+                body.push_str(&tabs::content(name, *tab, &more.sections, who))
+            }
             _ => {}
         }
         let shell = Shell {

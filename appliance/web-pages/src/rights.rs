@@ -46,6 +46,8 @@ pub enum Permission {
     EditOsImages,
     /// Lets the box blink, so that a person finds it.
     Identify,
+    /// Lets a machine blink by its BMC.
+    IdentifyMachine,
     /// Changes the settings of the box.
     ChangeSettings,
     /// Restarts, switches off and resets the box.
@@ -67,7 +69,7 @@ pub enum Permission {
 }
 
 /// Permissions besides those of [`ACTIONS`], in the order of their bits.
-const OTHERS: [Permission; 20] = [
+const OTHERS: [Permission; 21] = [
     Permission::See,
     Permission::ReadHardware,
     Permission::ReadBmc,
@@ -79,6 +81,7 @@ const OTHERS: [Permission; 20] = [
     Permission::ChangeImages,
     Permission::EditOsImages,
     Permission::Identify,
+    Permission::IdentifyMachine,
     Permission::ChangeSettings,
     Permission::Leave,
     Permission::Update,
@@ -137,6 +140,9 @@ impl Permission {
                 needs
             }
             Self::Identify => vec![Need::Resource("create", OWN, "identify")],
+            Self::IdentifyMachine => {
+                vec![Need::Resource("create", OWN, "bmcmachines/identify")]
+            }
             Self::ChangeSettings => vec![Need::Resource("update", SYSTEM, "settings")],
             Self::Leave => vec![Need::Resource("create", SYSTEM, "reset")],
             Self::Update => vec![Need::Resource("create", SYSTEM, "update")],
@@ -253,6 +259,7 @@ impl Permission {
                 | Self::ChangeImages
                 | Self::EditOsImages
                 | Self::Identify
+                | Self::IdentifyMachine
                 | Self::Pair
         )
     }

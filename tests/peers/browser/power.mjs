@@ -42,6 +42,9 @@ try {
   const events = await main.locator('td[data-name="event"]').allTextContents();
   browser.check(page, events.length === 4, `events: ${JSON.stringify(events)}`);
   await browser.look(page, "power-bmc");
+
+  await press("Let it blink for a minute");
+  await main.getByText("nuc-01 blinks for a minute.").waitFor();
 } catch (error) {
   browser.complaints.push(`${error.message}: ${page.url()}: ${await page.textContent("main")}`);
 } finally {

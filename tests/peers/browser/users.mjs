@@ -85,8 +85,9 @@ try {
   await jane.getByText('Line 1 is not a public key').waitFor();
   await jane.goto(`${url}/account`);
   await jane.fill("#keys", key);
+  const saved = jane.waitForEvent("load");
   await press(jane, "Save the keys");
-  await jane.waitForURL(`${url}/account`);
+  await saved;
   check((await jane.inputValue("#keys")) === key, "the key is not there");
   await look(jane, "account");
   await jane.fill("#old", "jane's first words");

@@ -52,7 +52,17 @@ try {
   await second.getByText("Another person changed template debian meanwhile.").waitFor();
   check((await second.inputValue("#text")).includes("Mine"), "the typed text was forgotten");
   await second.close();
+
+  // Without a connection, the typed text stays.
+  await page.context().setOffline(true);
   await page.fill("#text", text);
+  await press("Save");
+  await page.getByText("The box does not answer.").waitFor();
+  check((await page.inputValue("#text")) === text, "the typed text was lost");
+  await page.context().setOffline(false);
+  // The browser reports the request that failed.
+  const lost = browser.complaints.splice(0);
+  check(lost.every((it) => it.includes("ERR_INTERNET_DISCONNECTED")), lost.join("; "));
   await press("Save");
   await page.getByText("No mistake found.").waitFor();
 

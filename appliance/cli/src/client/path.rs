@@ -33,10 +33,9 @@ impl Path {
 
     /// Path of one object.
     pub fn object(resource: Resource, namespace: &str, name: &str) -> Path {
-        // A list with `-q` prints KIND/NAME, and a name has no `/`.
-        let kind = resource.kind.to_ascii_lowercase();
-        let bare = name.split_once('/').filter(|(before, _)| *before == kind).map(|it| it.1);
-        let name = bare.unwrap_or(name);
+        // A list with `-q` prints KIND/NAME.
+        let kind = format!("{}/", resource.kind.to_ascii_lowercase());
+        let name = name.strip_prefix(&kind).unwrap_or(name);
         let collection = Path::collection(resource, namespace);
         Path {
             path: format!("{}/{}", collection.path, escape(name)),

@@ -177,8 +177,7 @@ async fn an_action_that_the_state_forbids_names_those_that_it_permits() {
     let unknown = place.run(&["machine", "retry", "nuc9"]).await;
     assert_eq!(unknown.code, 3, "{unknown:?}");
     let said = "error: found no machine \"nuc9\"\nhint: `tinbox machine list` shows all names; \
-                a machine that has sent no request yet is added on the page Machines, or \
-                by `tinbox hardware push`\n";
+                `tinbox hardware push` adds a machine\n";
     assert_eq!(unknown.err, said);
 }
 

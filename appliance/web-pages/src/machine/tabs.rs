@@ -141,6 +141,14 @@ struct SectionPage<'a> {
 }
 
 #[derive(Template)]
+#[template(path = "identify.html")]
+struct Identify<'a> {
+    /// Path to which the form is sent.
+    action: &'a str,
+    csrf: &'a str,
+}
+
+#[derive(Template)]
 #[template(path = "console.html")]
 struct Console<'a> {
     name: &'a str,
@@ -162,11 +170,17 @@ pub fn links(machine: &Machine, tab: Tab, who: &Visitor) -> String {
 }
 
 /// Renders the content of a tab that no event changes; empty for tabs whose content is live.
-pub fn content(name: &str, tab: Tab, sections: &[Section]) -> String {
+pub fn content(name: &str, tab: Tab, sections: &[Section], who: &Visitor) -> String {
     if tab == Tab::Console {
         return rendered(&Console { name, machine: &link(name) });
     }
-    sections.iter().map(section).collect()
+    let mut html = String::new();
+    if tab == Tab::Bmc && who.may(Permission::IdentifyMachine) {
+        let action = format!("{}/identify", link(name));
+        html.push_str(&rendered(&Identify { action: &action, csrf: &who.csrf }));
+    }
+    html.extend(sections.iter().map(section));
+    html
 }
 
 fn section<'a>(section: &'a Section) -> String {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
 use machine_actions::{
     ACTIONS, Action, ActionError, ActionRequest, Confirmation, FieldError, InstallForm,
     confirmation,
@@ -28,7 +28,7 @@ use web_pages::rights::Visitor;
 use web_pages::{self as page, link};
 
 /// Maximum size of a form in bytes: keys and user data at their limits, in URL encoding.
-const FORM_BYTES_MAX: usize = 160 << 10;
+const FORM_BYTES_MAX: usize = 320 << 10;
 /// Number of hexadecimal digits of a request id.
 const ID_DIGITS: usize = 8;
 /// Maximum number of looks for a new machine in the view, before its page is shown.
@@ -38,7 +38,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
-    let mut router = Router::new().route("/add-machine", get(add_by_mac));
+    let mut router = Router::new()
+        .route("/add-machine", get(add_by_mac))
+        .route("/machines/{name}/identify", post(identify));
     for action in ACTIONS {
         let row = action.description();
         let path = format!("/machines/{{name}}/{}", row.word);
@@ -81,6 +83,28 @@ fn unknown(view: &StatusView, name: &str) -> PageResponse {
 #[derive(Deserialize)]
 struct MacQuery {
     mac: String,
+}
+
+#[derive(Deserialize)]
+struct IdentifyForm {
+    csrf: String,
+}
+
+/// Lets a machine blink by its BMC, so that a person finds it.
+async fn identify(
+    State(site): SiteState,
+    Path(name): Path<String>,
+    who: Caller,
+    Form(form): Form<IdentifyForm>,
+) -> PageResponse {
+    if !who.sent(&form.csrf) {
+        return foreign();
+    }
+    let (status, text) = match site.source.identify_machine(&name).await {
+        Ok(()) => (StatusCode::OK, format!("{name} blinks for a minute.")),
+        Err(why) => (StatusCode::CONFLICT, why),
+    };
+    html(status, page::sentence(&*site.view().await, "Identify", &text))
 }
 
 /// Leads to the form for the machine with a typed MAC address.

@@ -169,6 +169,13 @@ pub trait Source: Send + Sync + 'static {
     }
     /// Lets the box blink for a minute, so that a person finds it.
     fn identify(&self) {}
+    /// Lets a machine blink for a minute, so that a person finds it.
+    ///
+    /// # Errors
+    /// The machine has no BMC, or the BMC refuses. The error is a sentence for people.
+    fn identify_machine<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ()> {
+        Box::pin(async move { Err(format!("{machine} has no BMC.")) })
+    }
     /// Writes the record of a request into the audit log. Never waits.
     fn record(&self, request: PageRequest);
     /// Returns the latest records of the audit log that contain `filter`, newest first, at most

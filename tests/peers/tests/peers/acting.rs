@@ -102,7 +102,7 @@ fn a_browser_switches_a_machine_and_reads_its_bmc() {
     node.arg(code(&tinboxd)).arg(pictures()).arg(built("browser", &[]).unwrap().remove(0));
     let printed: Printed = run(node, "").unwrap();
     assert!(printed.success, "{printed:?}");
-    assert_eq!(sim.commands(), ["power 1", "power 0"]);
+    assert_eq!(sim.commands(), ["power 1", "power 0", "identify 60 0"]);
 }
 
 /// Returns a Hardware with a disk.

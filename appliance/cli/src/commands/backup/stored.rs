@@ -28,10 +28,8 @@ pub async fn list(context: &Context) -> Result<(), Error> {
         return printed;
     }
     if kept.is_empty() {
-        context.printer.note(
-            "no backup is kept on the box: `tinbox backup create -o FILE` makes one on your \
-             computer; a flashed box keeps one each day",
-        );
+        let other = "`tinbox backup create -o FILE` makes one on your computer";
+        context.printer.note(&format!("no backup is kept on the box: {other}"));
         return Ok(());
     }
     context.printer.table(table(&kept, Timestamp::now()))

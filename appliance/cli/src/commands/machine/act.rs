@@ -58,7 +58,7 @@ pub fn permitted(action: Action, machine: &Machine) -> Result<(), Error> {
     if offered.contains(&action) {
         return Ok(());
     }
-    let words: Vec<&str> = offered.iter().map(|it| command_of(*it)).collect();
+    let words: Vec<String> = offered.iter().map(|it| command_of(*it)).collect();
     let hint = match words.as_slice() {
         [] => format!("nothing can be done with {} in this state", machine.name),
         words => format!("{} permits: {}", machine.name, words.join(", ")),
@@ -71,14 +71,11 @@ pub fn permitted(action: Action, machine: &Machine) -> Result<(), Error> {
 }
 
 /// Returns the subcommand of `tinbox machine` for an action.
-const fn command_of(action: Action) -> &'static str {
+fn command_of(action: Action) -> String {
     match action {
-        Action::PowerOn => "power on",
-        Action::ShutDown => "power soft",
-        Action::PowerOff => "power off",
-        Action::PowerCycle => "power cycle",
-        Action::Add => "enroll",
-        other => other.description().word,
+        Action::ShutDown => "power soft".to_owned(),
+        Action::Add => "enroll".to_owned(),
+        other => other.description().word.replacen("power-", "power ", 1),
     }
 }
 

@@ -35,6 +35,10 @@ pub enum Command {
     ///
     /// Intel AMT and Redfish report it. Example: `tinbox bmc inventory nuc1`
     Inventory(Arguments),
+    /// Let a machine blink for a minute, so that a person finds it
+    ///
+    /// IPMI and Redfish can. Example: `tinbox bmc identify nuc1`
+    Identify(Arguments),
 }
 
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
@@ -43,6 +47,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Events(machine) => return read(context, &machine, "events").await,
         Command::Sensors(machine) => return read(context, &machine, "sensors").await,
         Command::Inventory(machine) => return read(context, &machine, "inventory").await,
+        Command::Identify(machine) => return identify(context, &machine).await,
     };
     let answer = context.client.post(&Path::bmc_discovery(), "", &json!({})).await?;
     let found: Vec<Proposal> = serde_json::from_value(answer).map_err(|error| {
@@ -58,13 +63,18 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         return printed;
     }
     if found.is_empty() {
-        printer.note(
-            "no BMC answered: they must be on a network of the box, and IPMI over LAN or AMT must \
-             be enabled in the firmware",
-        );
+        let needs = "a network of the box, and IPMI over LAN or AMT enabled in their firmware";
+        printer.note(&format!("no BMC answered: BMCs need {needs}"));
         return Ok(());
     }
     printer.table(bmc::found(&found))
+}
+
+async fn identify(context: &Context, arguments: &Arguments) -> Result<(), Error> {
+    let target = target(context, &arguments.machine, "identify").await?;
+    let path = Path::of_machine(&context.namespace, "bmcmachines", &target.machine, "identify");
+    let answer = context.client.post(&path, "", &json!({})).await?;
+    context.printer.line(&format!("{} blinks for {} s", target.name, answer["seconds"]))
 }
 
 /// Reads from the BMC of a machine, and prints what it reports.

@@ -80,7 +80,7 @@ pub async fn install(context: &Context, arguments: Install) -> Result<(), Error>
     let printer = &context.printer;
     printer.note(&format!("{} will be installed on {}, as {}", form.system, form.disk, form.name));
     if form.ssh_keys.is_empty() && form.user_data.is_empty() {
-        printer.note("without --ssh-key and without user data, the installed system has no login");
+        printer.note("without --ssh-key and user data, the installed system has no login");
     }
     if arguments.confirm.dry_run {
         printer.line(preview.trim_end())?;

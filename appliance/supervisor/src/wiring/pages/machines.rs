@@ -29,6 +29,8 @@ const LOG_LINES: usize = 100;
 /// Readings of a BMC: heading, and name in the API.
 const READINGS: [(&str, &str); 3] =
     [("Sensors", "sensors"), ("Inventory", "inventory"), ("Events", "events")];
+/// Text for a machine without a BMC, whose power the box cannot switch either.
+const NO_BMC: &str = "This machine has no BMC.";
 /// Text for a machine whose agent has not reported.
 const NO_FACTS: &str = "The agent of this machine has not reported its parts yet. The agent \
                         reports when the machine boots from the network for a workflow.";
@@ -117,7 +119,7 @@ impl PageMachines {
     /// Reads the BMC of a machine: one request after the other, because many BMCs serve only one.
     async fn readings(&self, hardware: &Hardware) -> Vec<Section> {
         let Some(reference) = &hardware.spec.bmc_ref else {
-            let content = SectionContent::Nothing("This machine has no BMC.".to_owned());
+            let content = SectionContent::Nothing(NO_BMC.to_owned());
             return vec![Section { heading: "", content }];
         };
         let key = ObjectKey::new(&hardware.key().namespace, &reference.name);
@@ -132,6 +134,18 @@ impl PageMachines {
             }
         }
         sections
+    }
+
+    /// Lets a machine blink, so that a person finds it.
+    ///
+    /// # Errors
+    /// The machine has no BMC, or the BMC refuses. The error is a sentence for people.
+    pub async fn identify(&self, machine: &str) -> Result<(), String> {
+        let hardware = self.hardware(machine);
+        let hardware = hardware.ok_or_else(|| format!("No machine is called {machine}."))?;
+        let reference = hardware.spec.bmc_ref.as_ref().ok_or(NO_BMC)?;
+        let key = ObjectKey::new(&hardware.key().namespace, &reference.name);
+        self.bmcs.identify(&key).await.map_err(|error| first_sentence(&error))
     }
 
     /// Returns a workflow with its actions. The index has its namespace, so that an open page reads
@@ -153,6 +167,11 @@ fn expected(image: &CheckedImage) -> Option<Checksum> {
     digits.parse().ok()
 }
 
+/// Returns the reason without its hint, which is for the command line.
+fn first_sentence(error: &ReadingError) -> String {
+    stdx::sentence(error.text().lines().next().unwrap_or_default())
+}
+
 /// Returns the content of a reading, newest event first.
 fn reading_content(reading: Result<Value, ReadingError>) -> SectionContent {
     match reading {
@@ -168,7 +187,7 @@ fn reading_content(reading: Result<Value, ReadingError>) -> SectionContent {
         Ok(value) => SectionContent::Table(bmc::readings(&value)),
         Err(error) => {
             // A hint about other readings is for the CLI.
-            let why = stdx::sentence(error.text().lines().next().unwrap_or_default());
+            let why = first_sentence(&error);
             match error {
                 ReadingError::NotFound(_) => SectionContent::Nothing(why),
                 _ => SectionContent::Failed(why),

@@ -182,6 +182,10 @@ impl Source for PageSource {
         self.local_actions.identify_state.begin();
     }
 
+    fn identify_machine<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ()> {
+        Box::pin(self.machines.identify(machine))
+    }
+
     fn record(&self, request: PageRequest) {
         self.audit.page(&request);
     }

@@ -44,6 +44,7 @@ pub fn access(method: &Method, route: &str) -> Option<Access> {
         "/os-images/upload" | "/os-images/{operation}" => Access::Need(Permission::EditOsImages),
         "/images/{operation}" => Access::Need(Permission::ChangeImages),
         "/cluster-api/pair" => Access::Need(Permission::Pair),
+        "/machines/{name}/identify" => Access::Need(Permission::IdentifyMachine),
         "/box/identify" => Access::Need(Permission::Identify),
         "/box/leave" => Access::Need(Permission::Leave),
         "/box/update" | "/box/update/{request}" => Access::Need(Permission::Update),

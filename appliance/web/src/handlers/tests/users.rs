@@ -71,7 +71,7 @@ const VIEWER: [&str; 17] = [
     "GET /account",
     "POST /account/ssh-keys",
 ];
-const OPERATOR: [&str; 24] = [
+const OPERATOR: [&str; 25] = [
     "GET /machines/nuc-07/retry",
     "POST /machines/nuc-07/retry",
     "GET /machines/nuc-07/install",
@@ -89,6 +89,7 @@ const OPERATOR: [&str; 24] = [
     "POST /templates/debian/delete",
     "POST /network/serve-again",
     "POST /box/identify",
+    "POST /machines/nuc-07/identify",
     "POST /images/pin",
     "POST /os-images",
     "POST /os-images/known",
