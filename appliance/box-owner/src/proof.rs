@@ -48,11 +48,14 @@ impl Owner {
         let name = self.user_of(token)?;
         // Checked before the new passphrase is hashed, so that the limit of wrong tries holds for
         // both hashes.
-        drop(self.verify(&name, old, from)?);
+        let old_hash = self.verify(&name, old, from)?.hash_of(&name);
         let hash = Hash::of(new, chance()).ok_or(AccessError::Busy)?;
-        // Held to the end, so that no session begins with the old passphrase after the change. The
-        // passphrase may have changed while the new one was hashed.
-        let mut inner = self.verify(&name, old, from)?;
+        // Held to the end, so that no session begins with the old passphrase after the change.
+        let mut inner = self.inner();
+        // Another session may have changed the passphrase while the new one was hashed.
+        if inner.hash_of(&name) != old_hash {
+            return Err(AccessError::WrongPassphrase);
+        }
         if name == OWNER_NAME {
             let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
             let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));

@@ -1,7 +1,7 @@
 //! Form of a new image, and its check. All mistakes are reported at once.
 
 use api::os_image::{ImageChecksum, ImageFormat, ImageOs, OsImageSpec};
-use machine_install::image::UPLOADED;
+use machine_install::image::{UPLOADED, is_url};
 use serde_json::Value;
 
 use crate::error::{CatalogError, FieldError};
@@ -11,8 +11,6 @@ use crate::known::KnownImage;
 const NAME_CHARS_MAX: usize = 63;
 /// Maximum length of a distribution and of a version, as in the definition of the kind.
 const WORD_CHARS_MAX: usize = 63;
-/// Maximum length of a URL in bytes, as in the definition of the kind.
-const URL_BYTES_MAX: usize = 2048;
 
 /// Form of a new image, as a person filled it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -141,15 +139,6 @@ fn is_name(name: &str) -> bool {
         && name.starts_with(ends)
         && name.ends_with(ends)
         && !name.contains("..")
-}
-
-fn is_url(text: &str) -> bool {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    !host.is_empty()
-        && !host.contains('@')
-        && text.len() <= URL_BYTES_MAX
-        && !text.contains(|it: char| it.is_whitespace() || it.is_control())
 }
 
 fn parsed(text: &str) -> Option<ImageChecksum> {

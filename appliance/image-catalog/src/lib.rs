@@ -120,7 +120,7 @@ impl ImageCatalog {
     /// Adds an image of [`KNOWN`] by its name.
     ///
     /// # Errors
-    /// There is no such image, or the name is taken.
+    /// No image of [`KNOWN`] has this name, or an OSImage has it.
     pub async fn add_known(&self, name: &str) -> Result<(), CatalogError> {
         let known = KNOWN.iter().find(|it| it.name == name);
         let known = known.ok_or_else(|| CatalogError::Missing(name.to_owned()))?;
@@ -131,7 +131,7 @@ impl ImageCatalog {
     /// affected, because their workflows name the file.
     ///
     /// # Errors
-    /// There is no such OSImage, or it cannot be deleted.
+    /// No OSImage has this name, or the OSImage cannot be deleted.
     pub async fn remove(&self, name: &str) -> Result<String, CatalogError> {
         let old = self.find(name).await?;
         let old = old.ok_or_else(|| CatalogError::Missing(name.to_owned()))?;

@@ -1,19 +1,11 @@
 //! Errors of the actions, as sentences for the person who requested one.
 
 use api::tinkerbell::State;
+pub use image_catalog::FieldError;
 use objects::ObjectError;
 use status::words;
 use stdx::Hint;
 use thiserror::Error;
-
-/// Invalid field of a form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldError {
-    /// Name of the field in the form: `address`.
-    pub field: &'static str,
-    /// Cause and remedy, as a sentence.
-    pub why: String,
-}
 
 /// Reason why an action was not requested. Nothing was changed.
 #[derive(Debug, Error)]

@@ -301,7 +301,7 @@ fn is_upload(text: &str) -> bool {
 }
 
 /// Returns true for an `http` or `https` URL with a host, without user name and without blanks.
-fn is_url(text: &str) -> bool {
+pub fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     !authority.is_empty()

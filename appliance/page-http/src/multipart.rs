@@ -125,13 +125,8 @@ impl Form {
     /// # Errors
     /// As [`Self::pass`].
     pub async fn pass_whole(&mut self, name: &str, to: FileSender) -> Result<(), FormError> {
-        let mut field = self.begin(name).await?;
-        while let Some(piece) = in_time(field.chunk()).await? {
-            // An empty piece would be taken for the end.
-            if !piece.is_empty() {
-                let _ = to.0.send(piece).await;
-            }
-        }
+        self.pass(name, to.0.clone()).await?;
+        // An empty piece is the end: no other piece is empty.
         let _ = to.0.send(Bytes::new()).await;
         Ok(())
     }

@@ -105,7 +105,9 @@ impl Image {
         match self.state {
             ImageState::Ready => "ready".to_owned(),
             ImageState::Waiting if self.message.is_empty() => "waiting".to_owned(),
-            ImageState::Waiting => format!("next attempt; failed: {}", plain(&self.message)),
+            ImageState::Waiting => {
+                format!("waiting; the last attempt failed: {}", plain(&self.message))
+            }
             ImageState::Missing => "missing".to_owned(),
             ImageState::Failed => format!("failed: {}", plain(&self.message)),
             ImageState::Fetching => self.fetching(),

@@ -1,6 +1,7 @@
 //! Elements of pages: parts, escaped text, badges, and the paths of pages.
 
 use askama::Template;
+use machine_actions::FieldError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use status::words::{Shape, Tone};
 
@@ -82,6 +83,16 @@ pub fn unlink_workflow(path: &str) -> Option<String> {
 pub fn last_segment(text: &str) -> Option<String> {
     let name = percent_decode_str(text).decode_utf8().ok()?;
     (!name.is_empty() && !name.contains('/')).then(|| name.into_owned())
+}
+
+/// Returns the mistakes of a field as a paragraph; empty without mistakes.
+pub fn mistakes_of(field: &str, mistakes: &[FieldError]) -> String {
+    let of_field = mistakes.iter().filter(|it| it.field == field);
+    let texts: Vec<&str> = of_field.map(|it| it.why.as_str()).collect();
+    if texts.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"error\" role=\"alert\">{}</p>\n", escaped(&texts.join(" ")))
 }
 
 /// Renders a template. Writing to a `String` cannot fail.

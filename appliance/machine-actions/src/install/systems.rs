@@ -72,7 +72,7 @@ fn of_image(image: &OsImage) -> SystemChoice {
 /// changed OSImage gets another Template. A Template that exists keeps its text.
 ///
 /// # Errors
-/// There is no such OSImage, it cannot be installed, or the box serves no network.
+/// No OSImage has this name, the OSImage cannot be installed, or the box serves no network.
 pub(super) async fn resolve_image(
     objects: &dyn Objects,
     (namespace, name): (&str, &str),

@@ -64,7 +64,7 @@ impl Hint for UploadError {
 }
 
 impl Images {
-    /// Stores and pins an uploaded image. An image of the same name is no longer pinned then.
+    /// Stores and pins an uploaded image, and unpins the earlier image of the same name.
     ///
     /// # Errors
     /// The file cannot be an image, is incomplete or has another checksum, or the cache has no

@@ -7,7 +7,7 @@ use machine_actions::{
 };
 use status::view::{Machine, MachineState, StatusView};
 
-use crate::html::{escaped, link, rendered};
+use crate::html::{link, mistakes_of, rendered};
 use crate::rights::{Permission, Visitor};
 use crate::shell::with_rail;
 
@@ -69,12 +69,7 @@ struct Install<'a> {
 impl Install<'_> {
     /// Returns the mistakes of a field as a paragraph; empty without mistakes.
     fn mistake(&self, field: &str) -> String {
-        let of_field = self.mistakes.iter().filter(|it| it.field == field);
-        let texts: Vec<&str> = of_field.map(|it| it.why.as_str()).collect();
-        if texts.is_empty() {
-            return String::new();
-        }
-        format!("<p class=\"error\" role=\"alert\">{}</p>\n", escaped(&texts.join(" ")))
+        mistakes_of(field, self.mistakes)
     }
 }
 

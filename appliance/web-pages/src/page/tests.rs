@@ -253,6 +253,7 @@ fn pages() -> Vec<(&'static str, String)> {
         ("box-viewer", Page::Box.html(&example::working(), &visitor(UserRole::Viewer))),
         ("users", user_list()),
         ("user", users::one(&example::calm(), &owner(), &visitor(UserRole::Viewer).user, "")),
+        ("user-admin", users::one(&example::calm(), &owner(), &visitor(UserRole::Admin).user, "")),
         ("account", users::account(&example::calm(), &visitor(UserRole::Operator))),
         ("audit", audit()),
         ("tokens", token_list()),

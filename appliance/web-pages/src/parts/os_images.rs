@@ -5,7 +5,7 @@ use image_catalog::{FieldError, ImageForm, ImageSummary, KNOWN, KnownImage};
 use status::image::ImageState;
 use status::view::StatusView;
 
-use crate::html::{escaped, rendered};
+use crate::html::{mistakes_of, rendered};
 use crate::rights::{Permission, Visitor};
 use crate::shell::with_rail;
 
@@ -54,14 +54,12 @@ impl OsImages<'_> {
         if self.page.is_upload == is_upload { value } else { "" }
     }
 
-    /// Returns the mistakes of a field as a paragraph; empty without mistakes.
+    /// Returns the mistakes of a field as a paragraph; empty for the other form.
     fn mistake(&self, is_upload: bool, field: &str) -> String {
-        let of_field = self.page.mistakes.iter().filter(|it| it.field == field);
-        let texts: Vec<&str> = of_field.map(|it| it.why.as_str()).collect();
-        if texts.is_empty() || self.page.is_upload != is_upload {
+        if self.page.is_upload != is_upload {
             return String::new();
         }
-        format!("<p class=\"error\" role=\"alert\">{}</p>\n", escaped(&texts.join(" ")))
+        mistakes_of(field, self.page.mistakes)
     }
 }
 

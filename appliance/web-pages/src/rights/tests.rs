@@ -2,11 +2,14 @@ use std::collections::BTreeSet;
 
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use api::meta::Resource;
+use api::os_image::OS_IMAGE;
 use api::tinkerbell::{self, TEMPLATE};
 use rbac::bootstrap::{cluster_role_bindings, cluster_roles};
 use rbac::{Action as Request, Roles, User};
 
-use super::{HARDWARE, MANAGEMENT_CLUSTERS, Need, Permission, Rights, TEMPLATES, Visitor};
+use super::{
+    HARDWARE, MANAGEMENT_CLUSTERS, Need, OS_IMAGES, Permission, Rights, TEMPLATES, Visitor,
+};
 use box_owner::users::{ROLES, Role, User as Account};
 
 /// CSRF token of the visitor in tests.
@@ -57,6 +60,7 @@ fn the_kinds_of_the_needs_exist() {
     assert_eq!(HARDWARE, of(tinkerbell::HARDWARE));
     assert_eq!(TEMPLATES, of(TEMPLATE));
     assert_eq!(MANAGEMENT_CLUSTERS, of(MANAGEMENT_CLUSTER));
+    assert_eq!(OS_IMAGES, of(OS_IMAGE));
 }
 
 #[test]

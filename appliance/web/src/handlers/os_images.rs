@@ -143,12 +143,17 @@ async fn change(
 /// Pins the file of an OSImage, so that the box fetches it.
 async fn fetch(site: &Site, who: &Visitor, name: &str) -> PageResponse {
     let images = site.catalog().list().await;
-    let images = images.unwrap_or_default();
-    let Some(image) = images.iter().find(|it| it.name == name) else {
-        let error = CatalogError::Missing(name.to_owned());
-        return page(site, who, Sent::refused(ImageForm::default(), false, error)).await;
+    let image = images.and_then(|images| {
+        let named = images.into_iter().find(|it| it.name == name);
+        named.ok_or_else(|| CatalogError::Missing(name.to_owned()))
+    });
+    let image = match image {
+        Ok(image) => image,
+        Err(error) => {
+            return page(site, who, Sent::refused(ImageForm::default(), false, error)).await;
+        }
     };
-    let request = ImageRequest { image: image.url.clone(), act: ImageOperation::Pin };
+    let request = ImageRequest { image: image.url, act: ImageOperation::Pin };
     match site.source.image(request).await {
         Ok(_) => {
             *site.shown.lock().await = None;
@@ -162,9 +167,10 @@ async fn fetch(site: &Site, who: &Visitor, name: &str) -> PageResponse {
 
 async fn delete(site: &Site, name: &str) -> Result<(), CatalogError> {
     let image = site.catalog().remove(name).await?;
-    // A file that no other OSImage names may be evicted. One that was not pinned stays as it is.
-    let others = site.catalog().list().await.unwrap_or_default();
-    if others.iter().all(|it| it.url != image) {
+    // A file that no other OSImage names may be evicted. A file that was not pinned stays as it is,
+    // and so does every file if the list cannot be read.
+    let others = site.catalog().list().await;
+    if others.is_ok_and(|others| others.iter().all(|it| it.url != image)) {
         let request = ImageRequest { image, act: ImageOperation::Unpin };
         let _ = site.source.image(request).await;
     }

@@ -59,14 +59,14 @@ pub(crate) async fn check(
 ) -> PageResponse {
     let session = token(request.headers()).unwrap_or_default().to_owned();
     let visitor = site.visitor(&session, true).await;
-    let record = PageRequest::of(&request, visitor.as_ref().map(|it| it.user.name.as_str()));
+    let mut record = PageRequest::of(&request, visitor.as_ref().map(|it| it.user.name.as_str()));
     let admitted = admit(&site, &request, visitor.as_ref());
     let mut answer = match (admitted, visitor) {
         (Ok(()), visitor) => {
             if let Some(visitor) = visitor {
                 request.extensions_mut().insert(visitor);
             }
-            return carried_out(site, record, next.run(request)).await;
+            carried_out(&site, record.take(), next.run(request)).await
         }
         (Err(Refusal::Lacks(permission)), Some(visitor)) => {
             let page = page::refused(&*site.view().await, &visitor, permission);
@@ -86,19 +86,15 @@ pub(crate) async fn check(
 /// Waits for the response of a handler and writes the record of the request. A request that has a
 /// record is carried out and recorded even if its client disconnects.
 async fn carried_out(
-    site: Arc<Site>,
+    site: &Arc<Site>,
     record: Option<PageRequest>,
     handled: impl Future<Output = PageResponse> + Send + 'static,
 ) -> PageResponse {
-    let Some(record) = record else {
-        let mut answer = handled.await;
-        harden(answer.headers_mut());
-        return answer;
-    };
+    let Some(record) = record else { return handled.await };
+    let source = Arc::clone(&site.source);
     let recorded = tokio::spawn(async move {
-        let mut answer = handled.await;
-        site.source.record(record.answered(&answer));
-        harden(answer.headers_mut());
+        let answer = handled.await;
+        source.record(record.answered(&answer));
         answer
     });
     recorded.await.unwrap_or_else(|error| {

@@ -7,9 +7,6 @@ const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Uploads a file by the form of the page.
 async fn upload(browser: &Browser, csrf: &str, name: &str, file: &str) -> (StatusCode, String) {
-    let field = |(name, text): (&str, &str)| {
-        format!("--xyz\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
-    };
     let fields = [
         ("csrf", csrf),
         ("name", name),
@@ -18,8 +15,7 @@ async fn upload(browser: &Browser, csrf: &str, name: &str, file: &str) -> (Statu
         ("checksum", ""),
         ("file", file),
     ];
-    let body = format!("{}--xyz--\r\n", fields.map(field).concat());
-    browser.send("/os-images/upload", "multipart/form-data; boundary=xyz", &body).await
+    browser.send_multipart("/os-images/upload", &fields).await
 }
 
 #[tokio::test]

@@ -35,14 +35,24 @@ impl Browser {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Uploads a bundle by the form of the page.
-    async fn upload(&self, csrf: &str, restart: &str, file: &str) -> (StatusCode, String) {
-        let field = |(name, text): (&str, &str)| {
+    /// Sends a form with a file.
+    pub async fn send_multipart(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> (StatusCode, String) {
+        let field = |(name, text): &(&str, &str)| {
             format!("--xyz\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
         };
-        let fields = [("csrf", csrf), ("restart", restart), ("file", file)].map(field).concat();
+        let fields: String = fields.iter().map(field).collect();
         let kind = "multipart/form-data; boundary=xyz";
-        self.send("/box/update", kind, &format!("{fields}--xyz--\r\n")).await
+        self.send(path, kind, &format!("{fields}--xyz--\r\n")).await
+    }
+
+    /// Uploads a bundle by the form of the page.
+    async fn upload(&self, csrf: &str, restart: &str, file: &str) -> (StatusCode, String) {
+        let fields = [("csrf", csrf), ("restart", restart), ("file", file)];
+        self.send_multipart("/box/update", &fields).await
     }
 }
 

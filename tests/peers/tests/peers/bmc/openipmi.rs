@@ -89,18 +89,18 @@ async fn the_boot_device_is_what_ipmitool_sees() {
         (BootDevice::Bios, BootTarget::Setup, "bios", "0018000000", "bios"),
         (BootDevice::Pxe, BootTarget::Pxe, "pxe", "0004000000", "pxe"),
     ];
-    for (device, target, name, bytes, told) in rows {
-        let told = Some(format!("boot {told}"));
+    for (device, target, name, bytes, command) in rows {
+        let command = Some(format!("boot {command}"));
         theirs.run("chassis bootdev none").unwrap();
         ours.set_boot_device(boot(device, false, true)).await.unwrap();
-        assert_eq!(sim.commands().last().cloned(), told);
+        assert_eq!(sim.commands().last().cloned(), command);
         assert_eq!(theirs.boot_flags().unwrap(), bytes);
         assert_eq!(ours.device().boot_flags().await.unwrap().target, Some(target));
 
         theirs.run("chassis bootdev none").unwrap();
         assert_eq!(ours.device().boot_flags().await.unwrap().target, None);
         theirs.run(&format!("chassis bootdev {name}")).unwrap();
-        assert_eq!(sim.commands().last().cloned(), told);
+        assert_eq!(sim.commands().last().cloned(), command);
         assert_eq!(ours.device().boot_flags().await.unwrap().target, Some(target));
     }
     // This simulator never marks the flags valid, so they are not in force: the driver reports the
