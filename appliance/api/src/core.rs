@@ -13,7 +13,9 @@ pub const SECRET: Resource =
     Resource { group: "", version: "v1", kind: "Secret", plural: "secrets" };
 /// Resource of the kind Event (`v1`).
 pub const EVENT: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
-
+/// Resource of the kind ConfigMap (`v1`).
+pub const CONFIG_MAP: Resource =
+    Resource { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
 /// Resource of the kind Namespace (`v1`).
 pub const NAMESPACE: Resource =
     Resource { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };

@@ -23,6 +23,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{
     AGENT_ATTRIBUTES, AUTO_DISCOVERED, HARDWARE, Hardware, WORKFLOW, WORKFLOW_RULE_SET,
 };
+use dismissals::Dismissals;
 use objects::{ObjectError, Objects, read};
 use serde_json::{Value, json};
 use stdx::{Clock, MacAddr};
@@ -194,6 +195,9 @@ impl Enrollment {
         let value = |key| json(key).unwrap_or(Value::Null);
         let mut traits = Traits::of(&value(AGENT_ATTRIBUTES), &value(INVENTORY));
         traits.macs.insert(report.agent_id.to_lowercase());
+        if Dismissals::new(Arc::clone(&self.objects)).ignores(&traits.macs).await? {
+            return Ok(None);
+        }
         let all = self.index.all_hardware();
         memory.known.update(all.clone());
         let resembled = resembling(&memory.known.who(&traits), &report.agent_id);
@@ -204,22 +208,17 @@ impl Enrollment {
             return Ok(None);
         }
         let Some(object) = hardware(report, annotations, self.enrollment) else {
-            let agent_id = &report.agent_id;
-            tracing::warn!(agent_id, "an agent whose id is not its MAC cannot enroll");
+            tracing::warn!(report.agent_id, "an agent whose id is not its MAC cannot enroll");
             return Ok(None);
         };
         if !memory.slots.take(Instant::now()) {
             let waits = memory.slots.wait(report.clone());
-            let agent_id = &report.agent_id;
-            tracing::warn!(agent_id, waits, "too many unknown machines at once: this one waits");
+            tracing::warn!(report.agent_id, waits, "too many unknown machines at once");
             return Ok(None);
         }
         for eldest in slots::beyond(&all, |key| self.index.has_workflow(key)) {
             tracing::warn!(hardware = %eldest, "too many unknown machines: deleting the oldest");
-            match self.objects.delete(HARDWARE, &eldest).await {
-                Ok(()) | Err(ObjectError::NotFound(_)) => {}
-                Err(error) => return Err(error),
-            }
+            objects::gone_is_fine(self.objects.delete(HARDWARE, &eldest).await)?;
         }
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         match self.objects.create(HARDWARE, object).await {

@@ -1,6 +1,7 @@
 //! Table of the actions: name, effect, loss, confirmation, and the rights that an action needs.
 
 use api::bmc::{JOB, PowerAction};
+use api::core::CONFIG_MAP;
 use api::meta::Resource;
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 
@@ -11,6 +12,8 @@ pub enum Action {
     Install,
     /// Creates the Hardware of an unknown machine, so that the machine boots the agent.
     Add,
+    /// Removes an unknown machine from the list of new machines.
+    Ignore,
     /// Continues the failed workflow at the action that failed.
     Retry,
     /// Runs the failed workflow again from its first action.
@@ -36,11 +39,12 @@ pub enum Action {
 }
 
 /// All actions, in the order in which an interface shows them.
-pub const ACTIONS: [Action; 13] = [
+pub const ACTIONS: [Action; 14] = [
     Action::Retry,
     Action::StartOver,
     Action::Install,
     Action::Add,
+    Action::Ignore,
     Action::Resume,
     Action::Pause,
     Action::Cancel,
@@ -138,6 +142,17 @@ impl Action {
                 ),
                 Confirmation::Name,
                 &[("create", TEMPLATE), ("create", WORKFLOW)],
+            ),
+            Action::Ignore => row(
+                ("ignore", "Ignore"),
+                (
+                    "Removes the machine from the list of new machines, and does not enroll it. \
+                     The page Machines can show it again.",
+                    "",
+                    "The machine is ignored. The end of this page can show it again.",
+                ),
+                Confirmation::None,
+                &[("create", CONFIG_MAP), ("update", CONFIG_MAP)],
             ),
             Action::Retry | Action::StartOver | Action::Dismiss => self.after_failure(),
             Action::Cancel | Action::Pause | Action::Resume => self.on_workflow(),

@@ -9,9 +9,11 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{
     CANCEL_REQUEST, Hardware, RETRY_FROM, RETRY_REQUEST, RetryFrom, State, WORKFLOW, Workflow,
 };
+use dismissals::Dismissals;
 use objects::Objects;
 use serde_json::{Value, json};
 use status::view::work::{DISMISSED, dismissal};
+use stdx::MacAddr;
 
 use crate::action::Action;
 use crate::error::ActionError;
@@ -49,17 +51,26 @@ pub struct MachineActions {
 }
 
 impl MachineActions {
-    /// Stores the request of an action on a workflow or on power. Controllers carry it out.
+    /// Stores the request of an action without a form. Controllers carry it out.
     ///
     /// # Errors
     /// The machine does not permit the action, or an object cannot be written. Nothing is changed.
     pub async fn request(&self, request: &ActionRequest) -> Result<(), ActionError> {
+        if request.action == Action::Ignore {
+            return self.ignore(&request.machine).await;
+        }
         let hardware = machine(&*self.objects, &request.machine).await?;
         match (request.action.power(), request.action) {
             (Some(_), _) => self.switch(&hardware, request).await,
             (None, Action::Erase) => erase::erase(&*self.objects, &hardware, &request.id).await,
             (None, _) => self.change_workflow(&hardware, request).await,
         }
+    }
+
+    /// Ignores an unknown machine, whose name is its MAC address.
+    async fn ignore(&self, name: &str) -> Result<(), ActionError> {
+        let mac: MacAddr = name.parse().map_err(|_| ActionError::IsKnown(name.to_owned()))?;
+        Ok(Dismissals::new(Arc::clone(&self.objects)).ignore(&[mac]).await?)
     }
 
     /// Creates the Job of a power action.

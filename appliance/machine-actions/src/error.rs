@@ -53,6 +53,9 @@ pub enum ActionError {
         /// Name of the machine of Cluster API.
         owner: String,
     },
+    /// Only an unknown machine can be ignored.
+    #[error("{0} is not the MAC address of an unknown machine, so it cannot be ignored")]
+    IsKnown(String),
     /// The action needs the form of an installation.
     #[error("{0} needs its form")]
     NeedsForm(&'static str),
@@ -80,6 +83,7 @@ impl Hint for ActionError {
             Self::Owned { .. } => "delete the Machine in the management cluster first",
             Self::NoBmc(_) => "set spec.bmcRef of its Hardware to a Machine, or press its button",
             Self::Template { .. } => "correct the template, or choose another one",
+            Self::IsKnown(_) => "delete its Hardware to remove the machine",
             Self::Object(error) => return error.hint(),
             Self::OtherMachine { .. } | Self::NeedsForm(_) | Self::Fields(_) => return None,
         })

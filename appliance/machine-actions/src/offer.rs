@@ -7,9 +7,9 @@ use crate::action::{Action, Confirmation};
 
 /// Returns the actions for a machine, most useful first.
 pub fn offered(machine: &Machine) -> Vec<Action> {
-    use Action::{Add, Cancel, Dismiss, Install, Pause, Resume, Retry, StartOver};
+    use Action::{Add, Cancel, Dismiss, Ignore, Install, Pause, Resume, Retry, StartOver};
     let mut actions = match machine.state {
-        MachineState::New => vec![Install, Add],
+        MachineState::New => vec![Install, Add, Ignore],
         MachineState::Removing => vec![],
         MachineState::Ready | MachineState::InService | MachineState::Off => vec![Install],
         MachineState::Waiting | MachineState::Booting | MachineState::Installing => {

@@ -21,6 +21,7 @@ pub mod work;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use stdx::MacAddr;
 
 use crate::dhcp_client::DhcpClient;
 use crate::image::{Image, Images};
@@ -77,6 +78,10 @@ pub struct StatusView {
     pub workflows: Vec<Work>,
     /// DHCP clients of the last hour, latest first.
     pub heard: Vec<DhcpClient>,
+    /// MAC addresses that a person ignores. They are not among `machines` while they are unknown.
+    pub ignored: Vec<MacAddr>,
+    /// Keys of the notices that a person dismissed, as in [`Problem::key`].
+    pub dismissed: Vec<Text>,
     /// State of the image cache.
     pub images: Images,
     /// Management clusters of Cluster API, and their machines.

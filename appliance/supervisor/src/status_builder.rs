@@ -2,6 +2,7 @@
 //!
 //! A new part implements [`StatusSource`], and is listed in `wiring::pages`.
 
+pub mod dismissed;
 pub mod networks;
 pub mod system;
 

@@ -101,7 +101,7 @@ impl Page {
         let mut all = vec![part("health", "", health_badge(view))];
         all.extend(match self {
             Page::Now => parts::now(view, who),
-            Page::Machines => vec![part("machines", "", parts::machines(view))],
+            Page::Machines => vec![part("machines", "", parts::machines(view, who))],
             Page::Machine(name, tab) => parts::machine(view, (name, *tab), &more.log, who),
             Page::Workflow(name) => {
                 parts::workflow(view, name, (more.work.as_ref(), &more.log), who)

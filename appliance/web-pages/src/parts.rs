@@ -83,9 +83,11 @@ struct Facts<'a> {
 #[template(path = "one-click.html")]
 struct OneClick<'a> {
     csrf: &'a str,
-    path: &'static str,
+    path: &'a str,
     label: &'static str,
     class: &'static str,
+    /// Name and value of a hidden field; an empty name for none.
+    field: (&'static str, &'a str),
 }
 
 /// Renders the button that lets stopped networks serve again; empty for a visitor who may not.
@@ -94,7 +96,21 @@ pub fn serve_again(who: &Visitor) -> String {
         return String::new();
     }
     let (path, label) = ("/network/serve-again", "Serve again");
-    rendered(&OneClick { csrf: &who.csrf, path, label, class: "small" })
+    rendered(&OneClick { csrf: &who.csrf, path, label, class: "small", field: ("", "") })
+}
+
+/// Renders the button that dismisses the notice with this key; empty for a visitor who may not.
+fn dismiss(key: &str, who: &Visitor) -> String {
+    if !who.may(Permission::DismissNotices) {
+        return String::new();
+    }
+    rendered(&OneClick {
+        csrf: &who.csrf,
+        path: "/notices/dismiss",
+        label: "Dismiss for a week",
+        class: "plain",
+        field: ("key", key),
+    })
 }
 
 /// Renders the button that lets the box blink; empty for a visitor who may not.
@@ -107,6 +123,7 @@ pub fn identify(who: &Visitor) -> String {
         path: "/box/identify",
         label: "Identify",
         class: "plain",
+        field: ("", ""),
     })
 }
 

@@ -38,6 +38,8 @@ pub enum Permission {
     Act(Action),
     /// Creates, changes and deletes Templates.
     EditTemplates,
+    /// Dismisses notices about the box.
+    DismissNotices,
     /// Lets DHCP serve again after another server was found.
     ServeAgain,
     /// Pins, unpins and removes images.
@@ -69,7 +71,7 @@ pub enum Permission {
 }
 
 /// Permissions besides those of [`ACTIONS`], in the order of their bits.
-const OTHERS: [Permission; 21] = [
+const OTHERS: [Permission; 22] = [
     Permission::See,
     Permission::ReadHardware,
     Permission::ReadBmc,
@@ -77,6 +79,7 @@ const OTHERS: [Permission; 21] = [
     Permission::ReadConsole,
     Permission::SeeLog,
     Permission::EditTemplates,
+    Permission::DismissNotices,
     Permission::ServeAgain,
     Permission::ChangeImages,
     Permission::EditOsImages,
@@ -130,6 +133,9 @@ impl Permission {
                 let (group, plural) = TEMPLATES;
                 let on = |verb| Need::Resource(verb, group, plural);
                 ["create", "update", "delete"].map(on).to_vec()
+            }
+            Self::DismissNotices => {
+                ["create", "update"].map(|verb| Need::Resource(verb, "", "configmaps")).to_vec()
             }
             Self::ServeAgain => vec![Need::Resource("create", OWN, "probes")],
             Self::ChangeImages => vec![Need::Resource("create", OWN, "images")],
@@ -255,6 +261,7 @@ impl Permission {
             self,
             Self::Act(_)
                 | Self::EditTemplates
+                | Self::DismissNotices
                 | Self::ServeAgain
                 | Self::ChangeImages
                 | Self::EditOsImages

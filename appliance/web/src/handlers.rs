@@ -24,6 +24,7 @@ use axum::http::header::{ACCEPT, COOKIE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
+use dismissals::Dismissals;
 use machine_actions::Action;
 use serde::Deserialize;
 use status::view::StatusView;
@@ -105,6 +106,11 @@ impl Site {
             }
             _ => More::default(),
         }
+    }
+
+    /// Returns access to what people have put aside.
+    fn dismissals(&self) -> Dismissals {
+        Dismissals::new(Arc::clone(&self.source.machine_actions().objects))
     }
 
     /// Runs `work`, which writes the users to disk, on a thread that may block.
@@ -220,7 +226,7 @@ async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap, who: Caller)
     }
     let start = match page {
         Page::Machine(_, Tab::History) => done(&uri),
-        Page::Machines => web_pages::machine::forms::add_by_mac(&who),
+        Page::Machines => done(&uri) + &web_pages::machine::forms::add_by_mac(&who),
         Page::Network if who.may(Permission::ChangeSettings) && site.source.setup().is_some() => {
             page::setup_link()
         }

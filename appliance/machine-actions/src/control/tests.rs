@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use api::bmc::JOB;
+use api::core::CONFIG_MAP;
 use api::tinkerbell::{CANCEL_REQUEST, HARDWARE, RETRY_FROM, RETRY_REQUEST, TEMPLATE, WORKFLOW};
 use objects::Objects as _;
 use objects::fake::Memory;
@@ -176,4 +177,19 @@ async fn every_listed_disk_is_erased_by_a_workflow_of_its_own() {
     memory.put(HARDWARE, owned);
     let refused = actions.request(&request(Action::Erase, "cd34")).await.unwrap_err();
     assert!(refused.to_string().contains("belongs to machine edge-1"), "{refused}");
+}
+
+#[tokio::test]
+async fn an_unknown_machine_is_ignored_and_a_known_one_is_not() {
+    let (memory, actions) = world("SUCCESS");
+    let ignore = |machine: &str| ActionRequest::new(Action::Ignore, machine, "");
+    actions.request(&ignore("54:b2:03:a1:4c:01")).await.unwrap();
+    let stored = memory.peek(CONFIG_MAP, "dismissed").unwrap();
+    assert_eq!(stored["data"], json!({ "machine.54-b2-03-a1-4c-01": "ignored" }));
+    let refused = actions.request(&ignore("nuc1")).await.unwrap_err();
+    assert_eq!(
+        stdx::sentences(&refused),
+        "Nuc1 is not the MAC address of an unknown machine, so it cannot be ignored. Delete its \
+         Hardware to remove the machine."
+    );
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use agent_rpc::{AgentReport, Attributes, Block, Inventory, Network};
+use api::core::CONFIG_MAP;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{AGENT_ATTRIBUTES, HARDWARE, WORKFLOW, WORKFLOW_RULE_SET};
 use controllers::enrollment::{ENROLLED, Enrollment, INVENTORY, Memory, UNACCEPTED_MAX};
@@ -211,4 +212,18 @@ async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_man
     assert_eq!(all.len(), UNACCEPTED_MAX);
     assert!(all.iter().all(|it| it["spec"]["interfaces"][0]["dhcp"]["mac"] != MAC));
     assert!(all.iter().all(|it| it["spec"]["interfaces"].as_array().unwrap().len() == 1));
+}
+
+#[tokio::test]
+async fn an_ignored_machine_is_not_enrolled_until_a_person_shows_it_again() {
+    let mut tinbox = Tinbox::start().await;
+    let name = json!({ "name": "dismissed", "namespace": "default" });
+    let data = json!({ "machine.52-54-00-77-00-01": "ignored" });
+    tinbox.create(CONFIG_MAP, json!({ "metadata": name, "data": data })).await;
+    tinbox.receive(report_of(MAC)).await;
+    assert_eq!(tinbox.all(HARDWARE).await, Vec::<Value>::new());
+    let key = ObjectKey::new("default", "dismissed");
+    tinbox.controller.objects.delete(CONFIG_MAP, &key).await.unwrap();
+    tinbox.receive(report_of(MAC)).await;
+    assert_eq!(tinbox.all(HARDWARE).await.len(), 1);
 }

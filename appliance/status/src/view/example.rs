@@ -48,6 +48,8 @@ pub fn working() -> StatusView {
         machines: machines(),
         workflows: workflows(),
         heard: dhcp_clients(),
+        ignored: vec![MacAddr([0x00, 0x11, 0x32, 0x5c, 0x9a, 0x01])],
+        dismissed: Vec::new(),
         images: images(),
         cluster_api: cluster_api::cluster_api(),
         update: None,

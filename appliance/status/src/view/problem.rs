@@ -12,6 +12,9 @@ pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
 /// Used share of the cache partition from which a notice is shown (IC-4).
 pub const CACHE_PERCENT_MAX: u8 = 85;
 
+/// Time for which a dismissed notice is hidden: 7 days. A notice that begins anew is shown at once.
+pub const DISMISSED_FOR: SignedDuration = SignedDuration::from_hours(7 * 24);
+
 /// Delay of a machine's work from which its cause is urgent, such as a BMC that does not respond.
 const DELAY_MAX: SignedDuration = SignedDuration::from_mins(2);
 
@@ -60,8 +63,32 @@ pub struct Problem {
     pub remedy: Remedy,
 }
 
-/// Returns all problems, sorted by urgency, then by time with the oldest first.
+impl Problem {
+    /// Returns true if a person may hide the problem: a notice about the box.
+    pub fn may_be_dismissed(&self) -> bool {
+        self.urgency == Urgency::Notice && self.machine.is_none()
+    }
+
+    /// Returns true if a dismissal of `at` hides the problem at the time `now`.
+    pub fn is_hidden(&self, at: Timestamp, now: Timestamp) -> bool {
+        let lasts = now.duration_since(at) < DISMISSED_FOR && at <= now;
+        self.may_be_dismissed() && lasts && self.since.is_none_or(|since| since <= at)
+    }
+}
+
+/// Returns the problems that no person dismissed, sorted by urgency, then by time with the oldest
+/// first.
 pub fn problems(view: &StatusView) -> Vec<Problem> {
+    let mut found = all_problems(view);
+    let is_dismissed = |it: &Problem| {
+        it.may_be_dismissed() && view.dismissed.iter().any(|key| *key == it.key.as_str().into())
+    };
+    found.retain(|problem| !is_dismissed(problem));
+    found
+}
+
+/// Returns all problems, also those that a person dismissed, in the order of [`problems`].
+pub fn all_problems(view: &StatusView) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend((!view.safe_mode.is_empty()).then(|| safe_mode(view)));
     for nic in &view.nics {

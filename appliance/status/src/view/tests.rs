@@ -282,3 +282,22 @@ fn a_failed_image_is_a_trouble_until_its_bytes_arrive() {
     }
     assert_eq!(trouble(ImageState::Fetching, ""), None);
 }
+
+#[test]
+fn a_dismissed_notice_is_hidden_for_a_week_and_shown_at_once_if_it_begins_anew() {
+    let mut view = example::dhcp_stopped();
+    view.system.flash_life_percent = Some(80);
+    let all = keys(&view);
+    assert!(all.contains(&"flash".to_owned()));
+    // A problem that stops machines cannot be dismissed.
+    view.dismissed = all.iter().map(|key| key.as_str().into()).collect();
+    assert_eq!(keys(&view), ["dhcp/eth1/a4:2b:b0:11:22:33", "machine/nuc-07/Failed"]);
+
+    let (now, day) = (view.now, jiff::SignedDuration::from_hours(24));
+    let flash = problem::all_problems(&view).into_iter().find(|it| it.key == "flash").unwrap();
+    assert!(flash.is_hidden(now - day, now));
+    assert!(!flash.is_hidden(now - day * 7, now), "a week is over");
+    assert!(!flash.is_hidden(now + day, now), "by a clock that was ahead");
+    let anew = Problem { since: Some(now), ..flash };
+    assert!(!anew.is_hidden(now - day, now));
+}

@@ -19,6 +19,7 @@ use box_owner::users::USERS;
 use box_owner::{CLAIM, Owner, PrivateFiles};
 use capi::Repository;
 use capi_controllers::ClusterApiSource;
+use dismissals::Dismissals;
 use durable_file::replace_private;
 use http_edge::Tunnel;
 use lifecycle::backups::Backups;
@@ -45,6 +46,7 @@ use self::pairing::PagePairing;
 use self::source::PageSource;
 use super::Wiring;
 use crate::status_builder::StatusBuilder;
+use crate::status_builder::dismissed::DismissedSource;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
 
@@ -153,6 +155,7 @@ impl Wiring {
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));
         }
+        parts.push(Box::new(DismissedSource(Dismissals::new(Arc::clone(&self.objects)))));
         Ok(Arc::new(StatusBuilder {
             name: backups.name.clone(),
             clock: Arc::clone(&self.clock),

@@ -90,20 +90,31 @@ pub fn done(action: Action) -> String {
 
 /// Renders the buttons of a machine for all its actions that the visitor may request.
 pub fn buttons(machine: &Machine, who: &Visitor) -> String {
-    some_buttons(machine, who, |_| true)
+    let mut items = some_buttons(machine, who, |_| true);
+    if machine.has_bmc && who.may(Permission::IdentifyMachine) {
+        items.push(Button {
+            path: format!("{}/identify", link(&machine.name)),
+            label: "Identify".to_owned(),
+            effect: "Lets the machine blink for a minute, so that you find it.",
+            class: "plain",
+            direct: true,
+        });
+    }
+    rendered(&Buttons { csrf: &who.csrf, workflow: &machine.workflow, items })
 }
 
 /// Renders the buttons of the actions that end a problem of a machine.
 pub fn remedies(machine: &Machine, who: &Visitor) -> String {
     use Action::{Cancel, Dismiss, Retry, StartOver};
-    some_buttons(machine, who, |it| matches!(it, Retry | StartOver | Cancel | Dismiss))
+    let ends = |it| matches!(it, Retry | StartOver | Cancel | Dismiss);
+    let items = some_buttons(machine, who, ends);
+    rendered(&Buttons { csrf: &who.csrf, workflow: &machine.workflow, items })
 }
 
-fn some_buttons(machine: &Machine, who: &Visitor, shown: impl Fn(Action) -> bool) -> String {
+fn some_buttons(machine: &Machine, who: &Visitor, shown: impl Fn(Action) -> bool) -> Vec<Button> {
     let may = |action: &Action| who.may(Permission::Act(*action));
     let shown = offered(machine).into_iter().filter(|action| shown(*action)).filter(may);
-    let items = shown.enumerate().map(|(at, action)| button(machine, action, at == 0)).collect();
-    rendered(&Buttons { csrf: &who.csrf, workflow: &machine.workflow, items })
+    shown.enumerate().map(|(at, action)| button(machine, action, at == 0)).collect()
 }
 
 fn button(machine: &Machine, action: Action, first: bool) -> Button {

@@ -1,11 +1,11 @@
 //! Form that installs several new machines, and its result.
 
 use askama::Template;
-use machine_actions::{InstallForm, SystemChoice};
+use machine_actions::{Action, InstallForm, SystemChoice};
 use status::view::{MachineState, StatusView};
 
 use crate::html::rendered;
-use crate::rights::Visitor;
+use crate::rights::{Permission, Visitor};
 use crate::shell::with_rail;
 
 /// Path of the form.
@@ -20,6 +20,7 @@ struct Several<'a> {
     prefix: &'a str,
     form: &'a InstallForm,
     error: &'a str,
+    may_ignore: bool,
 }
 
 struct Row {
@@ -73,7 +74,8 @@ pub fn form(view: &StatusView, who: &Visitor, page: &SeveralPage<'_>) -> String 
     let SeveralPage { systems, form, prefix, error, .. } = *page;
     let mut machines: Vec<Row> = machines.collect();
     machines.sort_by(|one, other| one.mac.cmp(&other.mac));
-    let body = rendered(&Several { csrf: &who.csrf, machines, systems, prefix, form, error });
+    let (csrf, may_ignore) = (&who.csrf, who.may(Permission::Act(Action::Ignore)));
+    let body = rendered(&Several { csrf, machines, systems, prefix, form, error, may_ignore });
     with_rail(view, who, ("Install", "/"), &body)
 }
 

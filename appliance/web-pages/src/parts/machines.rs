@@ -1,20 +1,31 @@
 //! List of machines, and the page of one machine.
 
 use askama::Template;
+use machine_actions::Action;
 use status::log::LogLine;
 use status::view::{Machine, StatusView};
 
 use super::{
-    Events, Facts, Line, Part, Row, badge, escaped, log_lines, part, rendered, row, workflow_link,
+    Events, Facts, Line, Part, Row, badge, escaped, link, log_lines, part, rendered, row,
+    workflow_link,
 };
 use crate::machine::forms::buttons;
 use crate::machine::tabs::{Tab, links};
-use crate::rights::Visitor;
+use crate::rights::{Permission, Visitor};
 
 #[derive(Template)]
 #[template(path = "machines.html")]
-struct Machines {
+struct Machines<'a> {
     rows: Vec<Row>,
+    ignored: Vec<IgnoredMachine>,
+    csrf: &'a str,
+    /// True if the visitor may show ignored machines again.
+    may_show: bool,
+}
+
+struct IgnoredMachine {
+    mac: String,
+    link: String,
 }
 
 #[derive(Template)]
@@ -37,8 +48,17 @@ pub fn bar(percent: u8, label: &str) -> String {
     rendered(&Bar { percent: percent.min(100), label })
 }
 
-pub fn machines(view: &StatusView) -> String {
-    rendered(&Machines { rows: view.machines.iter().map(|it| row(view, it)).collect() })
+pub fn machines(view: &StatusView, who: &Visitor) -> String {
+    let ignored = view.ignored.iter().map(|mac| {
+        let mac = mac.to_string();
+        IgnoredMachine { link: link(&mac), mac }
+    });
+    rendered(&Machines {
+        rows: view.machines.iter().map(|it| row(view, it)).collect(),
+        ignored: ignored.collect(),
+        csrf: &who.csrf,
+        may_show: who.may(Permission::Act(Action::Ignore)),
+    })
 }
 
 /// Returns the parts of a machine's tab that change.

@@ -8,8 +8,8 @@ use status::view::problem::{Remedy, Urgency};
 use status::view::{MachineState, Problem, StatusView, headline, problems};
 
 use super::{
-    Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, serve_again,
-    share,
+    Events, Facts, Part, Row, clock, dismiss, escaped, happenings, link, part, rendered, row,
+    serve_again, share,
 };
 use crate::machine::forms::{buttons, remedies};
 use crate::machine::several::PATH;
@@ -104,6 +104,7 @@ fn card(view: &StatusView, problem: &Problem, who: &Visitor) -> Card {
         actions: match (machine, problem.remedy) {
             (Some(machine), _) => remedies(machine, who),
             (None, Remedy::Rescan) => serve_again(who),
+            (None, _) if problem.may_be_dismissed() => dismiss(&problem.key, who),
             (None, _) => String::new(),
         },
     }

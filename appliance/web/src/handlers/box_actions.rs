@@ -17,9 +17,11 @@ use axum::routing::post;
 use serde::Deserialize;
 use status::image::{ImageOperation, ImageRequest};
 use status::reset::{BoxAction, ErasureSummary};
+use status::view::problems;
 use stdx::Secret;
 
 use super::access::foreign;
+use super::audit::about;
 use super::{PageResponse, Peer, Site, SiteState, prove};
 use crate::handlers::Caller;
 use crate::response::{html, see, text, with_theme};
@@ -29,6 +31,7 @@ use web_pages::design::THEMES;
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
     Router::new()
+        .route("/notices/dismiss", post(dismiss))
         .route("/network/serve-again", post(serve_again))
         .route("/box/identify", post(identify))
         .route("/box/leave", post(leave))
@@ -110,6 +113,38 @@ async fn serve_again(
             html(StatusCode::CONFLICT, page::sentence(&view, "Serve again", &why))
         }
     }
+}
+
+#[derive(Deserialize)]
+struct NoticeForm {
+    csrf: String,
+    key: String,
+}
+
+/// Hides a notice about the box. A notice that ended meanwhile is not stored.
+async fn dismiss(
+    State(site): SiteState,
+    who: Caller,
+    Form(form): Form<NoticeForm>,
+) -> PageResponse {
+    if !who.sent(&form.csrf) {
+        return foreign();
+    }
+    let view = site.view().await;
+    let is_shown = problems(&view).iter().any(|it| it.key == form.key && it.may_be_dismissed());
+    let dismissed = match is_shown {
+        true => site.dismissals().dismiss(&form.key, view.now).await,
+        false => Ok(()),
+    };
+    *site.shown.lock().await = None;
+    let answer = match dismissed {
+        Ok(()) => see("/"),
+        Err(error) => {
+            let why = stdx::sentences(&error);
+            html(StatusCode::CONFLICT, page::sentence(&view, "Dismiss", &why))
+        }
+    };
+    about(answer, &form.key)
 }
 
 async fn identify(State(site): SiteState, who: Caller, Form(form): Form<CsrfForm>) -> PageResponse {

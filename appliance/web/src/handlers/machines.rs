@@ -186,10 +186,15 @@ async fn send(
     }
 }
 
-/// Leads to the page of the machine, with a message about the action.
+/// Leads to the page of the machine, or to the list, with a message about the action.
 async fn done(site: &Site, action: Action, machine: &str) -> PageResponse {
     *site.shown.lock().await = None;
-    see(&format!("{}?done={}", link(machine), action.description().word))
+    let word = action.description().word;
+    match action {
+        // The machine has no page any more.
+        Action::Ignore => see(&format!("/machines?done={word}")),
+        _ => see(&format!("{}?done={word}", link(machine))),
+    }
 }
 
 /// Shows the form of an installation with proposed values.

@@ -17,7 +17,7 @@ pub const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 pub const TESTS: u8 = 6;
 
-pub const PLACES: [Place; 75] = [
+pub const PLACES: [Place; 76] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -72,6 +72,7 @@ pub const PLACES: [Place; 75] = [
         3,
         &[
             "api",
+            "dismissals",
             "image-catalog",
             "objects",
             "public-key",
@@ -87,6 +88,7 @@ pub const PLACES: [Place; 75] = [
         &["api", "machine-actions", "objects", "stdx", "template", "template-library"],
     ),
     place("box-flash", 3, &["config", "release", "status", "stdx"]),
+    place("dismissals", 2, &["api", "objects", "stdx"]),
     place("public-key", 1, &[]),
     place("box-owner", 2, &["public-key", "stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
@@ -117,6 +119,7 @@ pub const PLACES: [Place; 75] = [
             "agent-rpc",
             "api",
             "bmc",
+            "dismissals",
             "event-pattern",
             "objects",
             "serial-console",
@@ -152,6 +155,7 @@ pub const PLACES: [Place; 75] = [
         3,
         &[
             "box-owner",
+            "dismissals",
             "image-catalog",
             "machine-actions",
             "page-http",

@@ -38,6 +38,10 @@ pub fn access(method: &Method, route: &str) -> Option<Access> {
         "/templates" | "/templates/{name}" => by(Permission::See, Permission::EditTemplates),
         "/templates/add" | "/templates/{name}/delete" => Access::Need(Permission::EditTemplates),
         "/add-machine" => Access::Need(Permission::Act(Action::Add)),
+        "/machines/{name}/show-again" | "/ignore-several" => {
+            Access::Need(Permission::Act(Action::Ignore))
+        }
+        "/notices/dismiss" => Access::Need(Permission::DismissNotices),
         "/install-several" => Access::Need(Permission::Act(Action::Install)),
         "/network/serve-again" => Access::Need(Permission::ServeAgain),
         "/os-images" => by(Permission::See, Permission::EditOsImages),

@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Form, State};
+use axum::extract::{Form, Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
+use dismissals::ObjectError;
 use machine_actions::{InstallForm, SystemChoice};
 use serde::Deserialize;
 use status::view::{Machine, MachineState, StatusView};
+use stdx::MacAddr;
 
-use super::{id, id_of};
+use super::{id, id_of, unknown};
 use crate::handlers::Caller;
 use crate::handlers::access::foreign;
+use crate::handlers::audit::about;
 use crate::handlers::{PageResponse, Site, SiteState};
-use crate::response::html;
-use web_pages::link;
+use crate::response::{html, see};
 use web_pages::machine::several::{self, PATH, SeveralPage, SeveralResult};
+use web_pages::{link, sentence};
 
 /// Maximum number of machines in one request.
 const MACHINES_MAX: usize = 64;
@@ -26,7 +29,10 @@ const PREFIX: &str = "nuc-";
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
-    Router::new().route(PATH, get(show).post(send))
+    Router::new()
+        .route(PATH, get(show).post(send))
+        .route("/ignore-several", post(ignore))
+        .route("/machines/{name}/show-again", post(show_again))
 }
 
 fn new_machines(view: &StatusView) -> impl Iterator<Item = &Machine> {
@@ -85,10 +91,7 @@ async fn send(State(site): SiteState, who: Caller, Form(sent): Form<SeveralForm>
         id: id_of(&sent.id),
         ..InstallForm::default()
     };
-    let macs = sent.rest.into_iter().filter(|(name, _)| name.starts_with("mac-"));
-    let mut macs: Vec<String> = macs.map(|(_, mac)| mac).collect();
-    // `mac-10` comes before `mac-2` in the map.
-    macs.sort_unstable();
+    let macs = chosen(sent.rest);
     if macs.is_empty() || macs.len() > MACHINES_MAX {
         let error = format!("Choose 1 to {MACHINES_MAX} machines.");
         let (systems, prefix) = (systems(&site, &view).await, &sent.prefix);
@@ -105,6 +108,67 @@ async fn send(State(site): SiteState, who: Caller, Form(sent): Form<SeveralForm>
     let failed = results.iter().any(|it| it.failed);
     let status = if failed { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     html(status, several::results(&view, &who, &results))
+}
+
+/// Returns the chosen MAC addresses of a form, sorted.
+fn chosen(fields: BTreeMap<String, String>) -> Vec<String> {
+    let macs = fields.into_iter().filter(|(name, _)| name.starts_with("mac-"));
+    let mut macs: Vec<String> = macs.map(|(_, mac)| mac).collect();
+    // `mac-10` comes before `mac-2` in the map.
+    macs.sort_unstable();
+    macs
+}
+
+#[derive(Deserialize)]
+struct IgnoreForm {
+    csrf: String,
+    #[serde(flatten)]
+    rest: BTreeMap<String, String>,
+}
+
+/// Ignores each chosen machine.
+async fn ignore(State(site): SiteState, who: Caller, Form(sent): Form<IgnoreForm>) -> PageResponse {
+    if !who.sent(&sent.csrf) {
+        return foreign();
+    }
+    let typed = chosen(sent.rest);
+    let macs: Vec<MacAddr> = typed.iter().filter_map(|mac| mac.parse().ok()).collect();
+    if macs.is_empty() || macs.len() < typed.len() || macs.len() > MACHINES_MAX {
+        let why = format!("Choose 1 to {MACHINES_MAX} machines. Nothing was changed.");
+        let view = site.view().await;
+        return html(StatusCode::UNPROCESSABLE_ENTITY, sentence(&view, "Ignore", &why));
+    }
+    let ignored = site.dismissals().ignore(&macs).await;
+    about(listed(&site, ignored).await, &typed.join(" "))
+}
+
+/// Ends the ignoring of a machine.
+async fn show_again(
+    State(site): SiteState,
+    Path(name): Path<String>,
+    who: Caller,
+    Form(sent): Form<IgnoreForm>,
+) -> PageResponse {
+    if !who.sent(&sent.csrf) {
+        return foreign();
+    }
+    let Ok(mac) = name.parse() else { return unknown(&*site.view().await, &name) };
+    let shown = site.dismissals().show_again(mac).await;
+    listed(&site, shown).await
+}
+
+/// Leads to the list of machines after a change of the ignored machines.
+async fn listed(site: &Site, changed: Result<(), ObjectError>) -> PageResponse {
+    match changed {
+        Ok(()) => {
+            *site.shown.lock().await = None;
+            see("/machines")
+        }
+        Err(error) => {
+            let view = site.view().await;
+            html(StatusCode::CONFLICT, sentence(&view, "Ignore", &stdx::sentences(&error)))
+        }
+    }
 }
 
 async fn install(site: &Site, values: &InstallForm, mac: String, name: String) -> SeveralResult {

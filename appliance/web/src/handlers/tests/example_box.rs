@@ -45,6 +45,7 @@ impl Source for Example {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
         Box::pin(async {
             let mut view = example::working();
+            view.system.flash_life_percent = Some(90);
             view.machines.extend(["54:b2:03:a1:4c:01", "54:b2:03:a1:4c:02"].map(new_machine));
             view
         })

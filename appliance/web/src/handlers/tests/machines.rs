@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::core::CONFIG_MAP;
 use api::meta::Resource;
 use api::network::NETWORK;
 use api::tinkerbell::{HARDWARE, RETRY_REQUEST, TEMPLATE, WORKFLOW};
@@ -311,4 +312,53 @@ async fn a_machine_that_cannot_be_installed_does_not_stop_the_others() {
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(answer.page.contains("Machine nonsense no longer exists."), "{}", answer.page);
     assert_eq!(browser.count(WORKFLOW).await, 3, "{}", answer.page);
+}
+
+#[tokio::test]
+async fn new_machines_are_ignored_one_by_one_or_several_at_once_and_shown_again() {
+    let browser = Browser::new();
+    let ignored = async || browser.stored.peek(CONFIG_MAP, "dismissed").unwrap()["data"].clone();
+    let now = browser.ask("GET /", "").await.page;
+    assert!(now.contains("action=\"/machines/54%3Ab2%3A03%3Aa1%3A4c%3A01/ignore\""), "{now}");
+    let one = browser.send("/machines/54:b2:03:a1:4c:01/ignore", "").await;
+    assert_eq!(one.location, "/machines?done=ignore");
+    let list = browser.ask("GET /machines?done=ignore", "").await.page;
+    assert!(list.contains("The machine is ignored."), "{list}");
+    let macs = "mac-0=54%3Ab2%3A03%3Aa1%3A4c%3A01&mac-1=54%3Ab2%3A03%3Aa1%3A4c%3A02";
+    let several = browser.send("/ignore-several", macs).await;
+    assert_eq!(several.location, "/machines", "{}", several.page);
+    let both = json!({
+        "machine.54-b2-03-a1-4c-01": "ignored",
+        "machine.54-b2-03-a1-4c-02": "ignored",
+    });
+    assert_eq!(ignored().await, both);
+    for wrong in ["", "mac-0=nuc-07", &format!("{macs}&mac-2=x")] {
+        let refused = browser.send("/ignore-several", wrong).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong}");
+    }
+    assert_eq!(ignored().await, both, "nothing was changed");
+
+    // The example view has one ignored machine.
+    assert!(list.contains("action=\"/machines/00%3A11%3A32%3A5c%3A9a%3A01/show-again\""), "{list}");
+    let shown = browser.send("/machines/54:b2:03:a1:4c:02/show-again", "").await;
+    assert_eq!(shown.location, "/machines");
+    assert_eq!(ignored().await, json!({ "machine.54-b2-03-a1-4c-01": "ignored" }));
+    let known = browser.send("/machines/nuc-07/ignore", "").await;
+    assert_eq!(known.status, StatusCode::CONFLICT);
+    assert!(known.page.contains("not the MAC address of an unknown machine"), "{}", known.page);
+}
+
+#[tokio::test]
+async fn a_notice_is_dismissed_and_a_problem_of_machines_is_not() {
+    let browser = Browser::new();
+    let now = browser.ask("GET /", "").await.page;
+    assert!(now.contains("name=\"key\" value=\"flash\""), "{now}");
+    assert!(!now.contains("value=\"machine/nuc-07/Failed\""));
+    for key in ["machine/nuc-07/Failed", "none"] {
+        assert_eq!(browser.send("/notices/dismiss", &format!("key={key}")).await.location, "/");
+        assert_eq!(browser.stored.peek(CONFIG_MAP, "dismissed"), None, "{key}");
+    }
+    assert_eq!(browser.send("/notices/dismiss", "key=flash").await.location, "/");
+    let stored = browser.stored.peek(CONFIG_MAP, "dismissed").unwrap();
+    assert_eq!(stored["data"]["notice.flash"], "2026-11-23T14:02:23Z");
 }

@@ -71,7 +71,7 @@ const VIEWER: [&str; 17] = [
     "GET /account",
     "POST /account/ssh-keys",
 ];
-const OPERATOR: [&str; 25] = [
+const OPERATOR: [&str; 29] = [
     "GET /machines/nuc-07/retry",
     "POST /machines/nuc-07/retry",
     "GET /machines/nuc-07/install",
@@ -80,6 +80,10 @@ const OPERATOR: [&str; 25] = [
     "POST /machines/nuc-07/erase",
     "POST /machines/nuc-07/power-off",
     "POST /machines/nuc-07/dismiss",
+    "POST /machines/nuc-07/ignore",
+    "POST /machines/nuc-07/show-again",
+    "POST /ignore-several",
+    "POST /notices/dismiss",
     "GET /install-several",
     "POST /install-several",
     "GET /add-machine?mac=1",
@@ -129,7 +133,7 @@ const ADMIN: [&str; 26] = [
 /// Values of all fields of the forms above; most are refused.
 const FORM: &str = "name=none&text=x&revision=1&image=none&workflow=&level=none&passphrase=a\
     &again=b&kubeconfig=k&rights=none&role=none&typed=none&keys=&mac-0=none&machine=&days=30\
-    &id=9f86d081884c";
+    &id=9f86d081884c&key=none";
 
 #[tokio::test]
 async fn each_role_may_request_its_paths_and_those_of_the_weaker_roles_only() {
