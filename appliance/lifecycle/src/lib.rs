@@ -19,7 +19,6 @@ pub mod upload;
 
 pub use actions::{local_actions, reset};
 pub use firmware::names;
-pub use keys::{copies, sealing};
-pub use setup::ownership;
+pub use keys::{SECRET_KEYS, copies, sealing};
 pub use storage::opened;
 pub use update::proving;

@@ -182,6 +182,20 @@ impl Settings {
         self.write(based, by, |_, _| Ok(text.to_owned()))
     }
 
+    /// Replaces the text as [`Self::replace`]. Values that [`Self::report`] hides stay as they are.
+    ///
+    /// # Errors
+    /// As [`Self::replace`], or a hidden value has no earlier value.
+    pub fn replace_shown(
+        &self,
+        based: &str,
+        by: ChangeAuthor<'_>,
+        text: &str,
+    ) -> Result<SettingsReport, SettingsError> {
+        let restored = |old: &str| secrets::restored(text, old).map_err(SettingsError::Unwanted);
+        self.write(based, by, |old, _| restored(old))
+    }
+
     /// Changes some keys of the text with the sum `based`. A value of `None` removes the key.
     ///
     /// # Errors

@@ -2,7 +2,6 @@
 //! the settings checks every value again.
 
 mod nics;
-pub mod ownership;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use config::{Config, SystemKind};
-use lifecycle::{backups, confined, copies, firmware, opened, ownership, sealing};
+use lifecycle::{backups, confined, copies, firmware, opened, sealing};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -124,7 +124,7 @@ fn main() -> ExitCode {
 
 /// Returns the secret keys and their copies in order of destruction: the key of the store first.
 fn keys_to_destroy() -> Vec<&'static str> {
-    ownership::KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
+    lifecycle::SECRET_KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
 }
 
 /// Continues an interrupted restore. Must run before the configuration is read, because a restore

@@ -4,6 +4,7 @@
 
 pub mod dismissed;
 pub mod networks;
+pub mod ownership;
 pub mod system;
 
 use std::pin::Pin;

@@ -1,5 +1,6 @@
-// Keys of all pages: "/" searches, "g" and a letter opens a page, "?" opens the help. And forms with
+// Keys of all pages: "/" searches, "g" and a letter opens a page, "?" opens the help. Forms with
 // long text are sent only to a box that answers, so that the text is not lost with the connection.
+// Forms with a file show how much of it was sent.
 "use strict";
 (() => {
   const pages = { n: "/", m: "/machines", w: "/workflows", t: "/templates", e: "/network",
@@ -34,8 +35,56 @@
     line.textContent = text;
     form.append(line);
   };
+  const CUT = "The connection was lost, and nothing was stored. Send the file again.";
+  const MIB = 1 << 20;
+  const upload = (form) => {
+    const meter = document.createElement("div");
+    meter.innerHTML = `<div class="meter"><progress max="100" value="0" aria-label="Upload">` +
+      `</progress></div><p class="help" role="status"></p>`;
+    const [bar, line] = [meter.querySelector("progress"), meter.lastChild];
+    const request = new XMLHttpRequest();
+    const mib = (bytes) => Math.ceil(bytes / MIB).toLocaleString();
+    const leaves = (event) => event.preventDefault();
+    request.upload.addEventListener("progress", ({ loaded, total }) => {
+      bar.value = 100 * loaded / total;
+      line.textContent = loaded < total ? `${mib(loaded)} of ${mib(total)} MiB sent.` :
+        "The box checks the file.";
+    });
+    const ends = () => {
+      removeEventListener("beforeunload", leaves);
+      meter.remove();
+      form.querySelectorAll("button").forEach((it) => { it.disabled = false; });
+      delete form.dataset.state;
+    };
+    request.addEventListener("error", () => { ends(); notice(form, CUT); });
+    request.addEventListener("load", () => {
+      ends();
+      if (request.responseURL !== new URL(form.action).href) {
+        location.assign(request.responseURL);
+        return;
+      }
+      // The response of a refused form, with what was typed.
+      const page = new DOMParser().parseFromString(request.responseText, "text/html");
+      document.title = page.title;
+      document.body.replaceWith(page.body);
+      scrollTo(0, 0);
+    });
+    notice(form, "");
+    form.dataset.state = "sends";
+    form.querySelectorAll("button").forEach((it) => { it.disabled = true; });
+    form.append(meter);
+    addEventListener("beforeunload", leaves);
+    request.open("POST", form.action);
+    request.send(new FormData(form));
+  };
+
   document.addEventListener("submit", async (event) => {
     const form = event.target;
+    if (form.enctype === "multipart/form-data") {
+      event.preventDefault();
+      if (!form.dataset.state) upload(form);
+      return;
+    }
     const hasText = form.method === "post" && form.querySelector("textarea");
     if (!hasText || form.dataset.state === "sent") return;
     event.preventDefault();

@@ -1,5 +1,7 @@
 //! Pages of the first setup as HTML.
 
+pub mod settings;
+
 use askama::Template;
 use status::view::{Role, StatusView};
 

@@ -34,9 +34,19 @@ try {
   await page.goto(`${url}/images`);
   await main.getByRole("link", { name: "OS images that machines can install" }).click();
   await browser.look(page, "os-images-empty");
+  await page.route("**/os-images/upload", (route) => route.abort());
+  await upload(sha256);
+  await main.getByText("The connection was lost, and nothing was stored.").waitFor();
+  await page.unroute("**/os-images/upload");
+  await page.evaluate(() => {
+    window.bars = 0;
+    new MutationObserver(() => { window.bars += document.querySelectorAll("progress").length; })
+      .observe(document.documentElement, { childList: true, subtree: true });
+  });
   await upload("0".repeat(64));
   await main.getByText("is not the expected checksum").waitFor();
   browser.check(page, await page.inputValue("#version") === "12", "the typed form is lost");
+  browser.check(page, await page.evaluate(() => window.bars > 0), "an upload without progress");
   await upload(sha256);
   await main.getByText("on this box").waitFor();
   await main.getByRole("button", { name: "Add Ubuntu 24.04 LTS" }).click();

@@ -1,4 +1,4 @@
-//! Hides the secret values of a text before the text is shown.
+//! Hides the secret values of a text before the text is shown, and restores them after an edit.
 
 use config::mistakes::bare;
 use toml_edit::visit_mut::{VisitMut, visit_table_like_kv_mut};
@@ -31,30 +31,55 @@ pub fn hidden_in_both(old: &str, new: &str) -> (String, String) {
     (hidden(old), with(new, word))
 }
 
+/// Returns a text as [`hidden`] shows it, with the hidden values of the text `old`. A text that
+/// cannot be parsed is returned as it is.
+///
+/// # Errors
+/// A hidden value has no value in `old`. The text is a sentence with its key.
+pub fn restored(text: &str, old: &str) -> Result<String, String> {
+    let (before, mut missing) = (edit::leaves(old), None);
+    let new = changed(text, |path, value| {
+        if value.as_str() != Some(HIDDEN) {
+            return None;
+        }
+        let value = before.get(path).and_then(|value| value.parse().ok());
+        if value.is_none() {
+            missing = Some(format!("{path} is {HIDDEN:?}, and has no value yet: write its value"));
+        }
+        value
+    });
+    missing.map_or(Ok(new.unwrap_or_else(|| text.to_owned())), Err)
+}
+
 fn with(text: &str, word: impl Fn(&str) -> &'static str) -> String {
-    let Ok(mut document) = bare(text).parse::<DocumentMut>() else {
-        return UNREADABLE.to_owned();
-    };
-    let mut hiding = SecretHider { path: Vec::new(), word };
-    hiding.visit_document_mut(&mut document);
-    document.to_string()
+    let hidden = changed(text, |path, _| Some(Value::from(word(path))));
+    hidden.unwrap_or_else(|| UNREADABLE.to_owned())
 }
 
-struct SecretHider<W> {
+/// Replaces secret values by the result of `new`, which gets path and value; `None` keeps a value.
+/// Returns `None` for a text that cannot be parsed.
+fn changed(text: &str, new: impl FnMut(&str, &Value) -> Option<Value>) -> Option<String> {
+    let mut document = bare(text).parse::<DocumentMut>().ok()?;
+    SecretVisitor { path: Vec::new(), new }.visit_document_mut(&mut document);
+    Some(document.to_string())
+}
+
+struct SecretVisitor<N> {
     path: Vec<String>,
-    word: W,
+    new: N,
 }
 
-impl<W: Fn(&str) -> &'static str> VisitMut for SecretHider<W> {
+impl<N: FnMut(&str, &Value) -> Option<Value>> VisitMut for SecretVisitor<N> {
     fn visit_table_like_kv_mut(&mut self, key: KeyMut<'_>, node: &mut Item) {
         let name = key.get().to_owned();
         let secret = WORDS.iter().any(|word| name.to_ascii_lowercase().contains(word));
         self.path.push(name);
         match node {
             Item::Value(value) if secret => {
-                let mut shown = Value::from((self.word)(&self.path.join(".")));
-                *shown.decor_mut() = value.decor().clone();
-                *value = shown;
+                if let Some(mut new) = (self.new)(&self.path.join("."), value) {
+                    *new.decor_mut() = value.decor().clone();
+                    *value = new;
+                }
             }
             Item::ArrayOfTables(all) => {
                 let own = self.path.pop().unwrap_or_default();

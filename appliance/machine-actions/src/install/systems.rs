@@ -42,15 +42,17 @@ pub(super) struct System {
     pub image: Option<String>,
 }
 
-/// Returns the systems for a form; `stored` are the names of the Templates on the box.
+/// Returns the systems for a form; `stored` are the names of the Templates on the box. An OSImage
+/// takes the place of the library's template of its distribution, unless the box has that Template.
 pub(super) fn choices(stored: &[String], images: &[OsImage]) -> Vec<SystemChoice> {
     let library = || template_library::entries().filter(|it| !NOT_OFFERED.contains(&it.name));
     let about = |name: &str| {
         let entry = library().find(|entry| entry.name == name);
         entry.map_or("A template on this box.", |entry| entry.about()).to_owned()
     };
-    let missing = library().map(|it| it.name).filter(|name| !stored.iter().any(|it| it == name));
-    let names = missing.map(str::to_owned);
+    let has_image = |name: &str| images.iter().any(|image| image.spec.os.distro == name);
+    let is_missing = |name: &&str| !has_image(name) && !stored.iter().any(|it| it == name);
+    let names = library().map(|it| it.name).filter(is_missing).map(str::to_owned);
     let own = stored.iter().filter(|name| !NOT_OFFERED.contains(&name.as_str())).cloned();
     let all = names.chain(own);
     let templates = all.map(|name| SystemChoice { about: about(&name), title: name.clone(), name });

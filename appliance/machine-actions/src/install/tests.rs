@@ -304,6 +304,8 @@ async fn an_os_image_is_installed_by_a_template_of_its_own() {
     let first = &choices.systems[0];
     assert_eq!((first.name.as_str(), first.title.as_str()), ("image/debian-13", "debian-13"));
     assert_eq!(first.about, "OS image debian-13, on this box.");
+    let names: Vec<&str> = choices.systems.iter().map(|it| it.name.as_str()).collect();
+    assert!(!names.contains(&"debian") && names.contains(&"ubuntu"), "{names:?}");
     let of_image = InstallForm { system: "image/debian-13".to_owned(), ..form(MAC) };
     let preview = actions.preview(&of_image).await.unwrap();
     assert!(preview.contains("upload://box/debian-13.qcow2"), "{preview}");

@@ -5,6 +5,7 @@ mod kubeconfig;
 mod machines;
 mod pairing;
 mod rights;
+mod settings;
 mod source;
 
 use std::io;
@@ -27,7 +28,6 @@ use lifecycle::copies;
 use lifecycle::firmware::Firmware;
 use lifecycle::names::Names;
 use lifecycle::opened::LostStore;
-use lifecycle::ownership::OwnerSource;
 use lifecycle::sealing;
 use lifecycle::setup::Screens;
 use lifecycle::storage::{FullDisk, ReturnedStore, StoppedStore};
@@ -43,11 +43,13 @@ use web::Site;
 
 use self::machines::PageMachines;
 use self::pairing::PagePairing;
+use self::settings::PageSettings;
 use self::source::PageSource;
 use super::Wiring;
 use crate::status_builder::StatusBuilder;
 use crate::status_builder::dismissed::DismissedSource;
 use crate::status_builder::networks::NetworkSource;
+use crate::status_builder::ownership::OwnerSource;
 use crate::status_builder::system::SystemSource;
 
 /// Ports of the pages: HTTPS, and HTTP, which only redirects to HTTPS.
@@ -188,6 +190,7 @@ impl Wiring {
             log_claim(&backups.pin, code_file(&state, owner.claimed()).as_deref());
         }
         let screens = self.settings.clone().map(Screens);
+        let settings = self.settings.clone().map(PageSettings);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         let own = own_names();
         let name = own[0].clone();
@@ -211,6 +214,7 @@ impl Wiring {
             names,
             of_its_own,
             screens,
+            settings,
             audit: self.audit.clone(),
             authorizer: Authorizer::new(self.engine.clone()),
             tokens: self.admin_tokens.clone(),

@@ -10,6 +10,8 @@ use crate::rights::{Permission, Visitor};
 #[template(path = "box-links.html")]
 struct BoxLinks<'a> {
     who: &'a Visitor,
+    /// True for a flashed box, whose settings the pages change.
+    has_settings: bool,
 }
 
 impl BoxLinks<'_> {
@@ -71,7 +73,7 @@ fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
 /// Renders the links and forms of the page of the box that the visitor may use.
 pub fn forms(view: &StatusView, who: &Visitor) -> String {
     let mut body = super::identify(who);
-    body.push_str(&rendered(&BoxLinks { who }));
+    body.push_str(&rendered(&BoxLinks { who, has_settings: !view.slot.is_empty() }));
     if who.may(Permission::Update) {
         body.push_str(&update(view, who));
     }

@@ -23,6 +23,7 @@ use tokio::sync::mpsc::Receiver;
 use crate::handlers::audit::PageRequest;
 use crate::handlers::box_actions::pair::PairRequest;
 use crate::handlers::machines::console::ConsoleStream;
+use crate::handlers::settings::SettingsText;
 use crate::handlers::setup::Setup;
 use web_pages::machine::tabs::{Section, Tab};
 use web_pages::rights::Rights;
@@ -80,6 +81,10 @@ pub trait Source: Send + Sync + 'static {
     fn ca_pem(&self) -> String;
     /// Returns the settings of the first setup; `None` if the box is a process on another system.
     fn setup(&self) -> Option<&dyn Setup> {
+        None
+    }
+    /// Returns the text of the settings; `None` if the box is a process on another system.
+    fn settings(&self) -> Option<&dyn SettingsText> {
         None
     }
     /// Returns true if the box has a screen, and false for a process on another system.

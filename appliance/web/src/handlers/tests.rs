@@ -5,6 +5,7 @@ mod example_box;
 mod live_stream;
 mod machines;
 mod os_images;
+mod settings;
 mod templates;
 mod updates;
 mod users;

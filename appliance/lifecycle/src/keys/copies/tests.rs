@@ -99,7 +99,7 @@ fn a_new_box_has_nothing_to_mend() {
 
 #[test]
 fn every_copy_of_a_secret_key_is_destroyed_with_it() {
-    let own = crate::setup::ownership::KEYS.map(|key| format!("copies/{key}"));
+    let own = crate::SECRET_KEYS.map(|key| format!("copies/{key}"));
     for key in own.iter().map(String::as_str).chain(["copies/backup.key"]) {
         assert!(super::KEYS.contains(&key), "{key}");
     }

@@ -31,6 +31,7 @@ use status::view::StatusView;
 use status::view::work::WorkDetails;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
+use web::settings::SettingsText;
 use web::setup::Setup;
 use web::{ConsoleStream, Download, FileBody, PageRequest, PairRequest, Source, SourceFuture};
 use web_pages::machine::tabs::{Section, Tab};
@@ -39,6 +40,7 @@ use web_pages::rights::Rights;
 use super::kubeconfig::{at_host, is_address};
 use super::machines::PageMachines;
 use super::pairing::PagePairing;
+use super::settings::PageSettings;
 use super::{audit, rights};
 use crate::access_tokens::Tokens;
 use crate::consoles::{StartedConsoles, live};
@@ -64,6 +66,7 @@ pub(super) struct PageSource {
     /// True on firmware, where the box uses the monitor of its machine and may restart the machine.
     pub of_its_own: bool,
     pub screens: Option<Screens>,
+    pub settings: Option<PageSettings>,
     pub audit: Audit,
     pub authorizer: Authorizer,
     pub tokens: Option<Arc<Tokens>>,
@@ -133,6 +136,10 @@ impl Source for PageSource {
 
     fn ca_pem(&self) -> String {
         self.pki.ca_pem().to_owned()
+    }
+
+    fn settings(&self) -> Option<&dyn SettingsText> {
+        self.settings.as_ref().map(|settings| settings as _)
     }
 
     fn setup(&self) -> Option<&dyn Setup> {

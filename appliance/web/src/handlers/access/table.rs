@@ -57,9 +57,14 @@ pub fn access(method: &Method, route: &str) -> Option<Access> {
         "/tokens" | "/tokens/revoke" | "/kubeconfig" | "/kubeconfig/rotate" => {
             Access::Need(Permission::ChangeTokens)
         }
-        "/setup" | "/setup/network" | "/setup/time" | "/setup/done" | "/setup/restart" => {
-            Access::Need(Permission::ChangeSettings)
-        }
+        "/settings"
+        | "/settings/{revision}"
+        | "/settings/{revision}/restore"
+        | "/setup"
+        | "/setup/network"
+        | "/setup/time"
+        | "/setup/done"
+        | "/setup/restart" => Access::Need(Permission::ChangeSettings),
         "/users" | "/users/{name}" | "/users/{name}/{change}" => {
             Access::Need(Permission::ChangeUsers)
         }

@@ -1,8 +1,10 @@
 //! Box with files in memory and made-up data, for tests of the pages.
 
 use image_catalog::CheckedImage;
+use status::settings::{Revision, SettingsReport};
 
 use super::super::FileBody;
+use super::super::settings::{SettingsRefusal, SettingsText};
 use super::*;
 
 #[derive(Default)]
@@ -24,13 +26,60 @@ pub struct Example {
     pub requests: Arc<Mutex<Vec<PageRequest>>>,
     pub objects: Arc<objects::fake::Memory>,
     pub actions: MachineActions,
+    pub texts: Texts,
+    pub is_firmware: bool,
+}
+
+/// Settings in memory: revisions, oldest first. The checksum of a text is its number.
+pub struct Texts(pub Mutex<Vec<(String, String)>>);
+
+impl SettingsText for Texts {
+    fn report(&self) -> Result<SettingsReport, String> {
+        let all = self.0.lock().unwrap();
+        let (text, sum) = (all[all.len() - 1].0.clone(), all.len().to_string());
+        Ok(SettingsReport { text, sum, ..SettingsReport::default() })
+    }
+    fn history(&self) -> Result<Vec<Revision>, String> {
+        let all = self.0.lock().unwrap();
+        let revision = |(at, (_, actor)): (usize, &(String, String))| Revision {
+            number: u32::try_from(at + 1).unwrap(),
+            actor: actor.clone(),
+            current: at + 1 == all.len(),
+            ..Revision::default()
+        };
+        Ok(all.iter().enumerate().map(revision).collect())
+    }
+    fn diff(&self, revision: u32) -> Result<String, String> {
+        let all = self.0.lock().unwrap();
+        let old = all.get(usize::try_from(revision).unwrap() - 1);
+        old.map(|(text, _)| format!("-{text}")).ok_or("Revision does not exist.".to_owned())
+    }
+    fn replace(&self, based: &str, by: (&str, &str), text: &str) -> Result<(), SettingsRefusal> {
+        let mut all = self.0.lock().unwrap();
+        if based != all.len().to_string() {
+            return Err(SettingsRefusal::Why("Another person saved meanwhile.".to_owned()));
+        }
+        if !text.starts_with("name") {
+            let mistake = "line 1: the key <x> does not exist".to_owned();
+            return Err(SettingsRefusal::Mistakes(vec![mistake]));
+        }
+        all.push((text.to_owned(), format!("{} ({})", by.0, by.1)));
+        Ok(())
+    }
+    fn restore(&self, based: &str, actor: &str, revision: u32) -> Result<(), SettingsRefusal> {
+        let at = usize::try_from(revision).unwrap() - 1;
+        let text = self.0.lock().unwrap()[at].0.clone();
+        self.replace(based, (actor, ""), &text)
+    }
 }
 
 impl Default for Example {
     fn default() -> Self {
         let objects = Arc::<objects::fake::Memory>::default();
         let actions = MachineActions { objects: objects.clone() };
-        Self { left: Arc::default(), requests: Arc::default(), objects, actions }
+        let texts = Texts(Mutex::new(vec![("name = \"first\"".to_owned(), "setup".to_owned())]));
+        let (left, requests) = (Arc::default(), Arc::default());
+        Self { left, requests, objects, actions, texts, is_firmware: true }
     }
 }
 
@@ -52,6 +101,9 @@ impl Source for Example {
     }
     fn rights<'a>(&'a self, user: &'a User) -> Pin<Box<dyn Future<Output = Rights> + Send + 'a>> {
         Box::pin(async { rights(user.role) })
+    }
+    fn settings(&self) -> Option<&dyn SettingsText> {
+        self.is_firmware.then_some(&self.texts as _)
     }
     fn machine_tab<'a>(
         &'a self,

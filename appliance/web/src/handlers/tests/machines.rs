@@ -37,10 +37,14 @@ pub struct Answer {
 impl Browser {
     /// Returns a browser with a session, at a box with a failed and a running workflow.
     pub fn new() -> Self {
+        Self::at(Example::default())
+    }
+
+    /// Returns a browser as [`Self::new`], at another box.
+    pub fn at(source: Example) -> Self {
         let owner = Arc::new(Owner::open(Arc::<Memory>::default(), Arc::new(SystemClock)).unwrap());
         let token = owner.claim(&owner.code().unwrap().0, "long enough", OWNER).unwrap().token;
         let csrf = masked(&owner.session(&token).unwrap().csrf);
-        let source = Example::default();
         let stored = Arc::clone(&source.objects);
         let put = |kind: Resource, name: &str, spec: Value, status: Value| {
             let metadata = json!({ "name": name, "namespace": "default" });

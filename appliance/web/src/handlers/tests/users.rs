@@ -102,7 +102,7 @@ const OPERATOR: [&str; 29] = [
     "POST /os-images/upload",
     "POST /cluster-api/pair",
 ];
-const ADMIN: [&str; 26] = [
+const ADMIN: [&str; 30] = [
     "GET /kubeconfig",
     "POST /kubeconfig",
     "POST /kubeconfig/rotate",
@@ -115,6 +115,10 @@ const ADMIN: [&str; 26] = [
     "POST /box/update",
     "POST /box/update/restart",
     "POST /box/update/rollback",
+    "GET /settings",
+    "POST /settings",
+    "GET /settings/1",
+    "POST /settings/1/restore",
     "GET /setup",
     "GET /setup/network",
     "POST /setup/network",

@@ -6,12 +6,9 @@ use std::sync::Arc;
 use box_owner::Owner;
 use box_owner::claim::TRIES_MAX;
 use config::Config;
+use lifecycle::SECRET_KEYS;
 use status::source::{Filling, StatusSource};
 use status::view::{Claim, StatusView};
-
-/// Secret keys in the state folder, which protect other data there. The first opens the store.
-pub const KEYS: [&str; 5] =
-    ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
 
 /// Status source of the owner, the claim code and the number of secret keys.
 pub struct OwnerSource {
@@ -31,7 +28,7 @@ impl StatusSource for OwnerSource {
         view.system.certificate_sha256 = stdx::hex(&self.key).into();
         let accounts = if self.owner.claimed() { self.owner.users().len() } else { 0 };
         view.system.accounts = u32::try_from(accounts).unwrap_or(u32::MAX);
-        let keys = KEYS.iter().filter(|name| self.state.join(name).is_file());
+        let keys = SECRET_KEYS.iter().filter(|name| self.state.join(name).is_file());
         view.system.keys = u32::try_from(keys.count()).unwrap_or(u32::MAX);
         view.claim = self.claim(view);
         Box::pin(std::future::ready(()))
