@@ -15,7 +15,7 @@ cd "$(dirname "$(readlink -f "$0")")"
   clusterctl/build.sh 1.8 1.12 1.13 1.14
   for peer in browser containerd controllers docker fabric8 framework-checks helm python registry \
     talos-config tink-agent tink-worker tootles workload-clusters merge-oracle protobuf-oracle \
-    template-oracle amt-clients amt-meshcentral amt-python rufio sushy; do
+    template-oracle amt-clients amt-meshcentral amt-python rufio sushy webdav; do
     "$peer/build.sh"
   done
   ../suites/apiextensions/build.sh test/integration

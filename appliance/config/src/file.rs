@@ -1,5 +1,6 @@
 //! Reads the configuration file.
 
+pub mod mistakes;
 pub mod sections;
 
 use std::fmt;

@@ -4,11 +4,11 @@
 //! This crate never changes the file or the box. Entry points: [`Config::read`], and
 //! [`mistakes::checked`] for mistakes with their lines.
 
-pub mod bond;
+pub mod backup;
+mod bond;
 mod file;
 mod images;
 mod management;
-pub mod mistakes;
 mod network;
 pub mod panel;
 mod templates;
@@ -23,8 +23,9 @@ use std::time::Duration;
 use api::network::NetworkPlan;
 use serde::Deserialize;
 
+pub use backup::Backup;
 pub use bond::Bond;
-pub use file::{Problems, load, sections};
+pub use file::{Problems, load, mistakes, sections};
 pub use images::Images;
 pub use management::Management;
 pub use network::Network;
@@ -62,6 +63,8 @@ pub struct Config {
     /// table get an address by DHCP. Flashed box only.
     #[serde(default, deserialize_with = "network::one_or_more")]
     pub management: Vec<Management>,
+    /// Daily backup on another server. Default: backups stay on the box.
+    pub backup: Option<Backup>,
     /// Boot files of the agent OS.
     #[serde(default)]
     pub boot: Boot,
@@ -351,8 +354,8 @@ impl Config {
             check(good, format!("{key}: {secs} s is not between {from} s and {to} s"));
         }
         problems.extend(self.images.iter().flat_map(|images| images.problems(disk)));
-        problems.extend(self.metadata.problems());
-        problems.extend(self.templates.problems());
+        problems.extend(self.backup.iter().flat_map(Backup::problems));
+        problems.extend([self.metadata.problems(), self.templates.problems()].concat());
         problems
     }
 

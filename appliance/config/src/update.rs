@@ -131,7 +131,7 @@ fn short(time: Time) -> String {
 }
 
 /// Parses a text such as `02:00`; `None` if it is not valid.
-fn time(text: &str) -> Option<Time> {
+pub(crate) fn time(text: &str) -> Option<Time> {
     let (hour, minute) = text.split_once(':')?;
     let number = |text: &str| {
         let digits = (1..=2).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit());

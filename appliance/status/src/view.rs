@@ -34,7 +34,7 @@ pub use headline::{Headline, headline};
 pub use machine::{Machine, MachineState, Power};
 pub use nic::{ForeignServer, Nic, Role};
 pub use problem::{Problem, problems};
-pub use system::{BootStep, Clock, Slot, System, TimeState, Update, UpdateState};
+pub use system::{BackupTarget, BootStep, Clock, Slot, System, TimeState, Update, UpdateState};
 pub use trouble::Trouble;
 pub use work::Work;
 

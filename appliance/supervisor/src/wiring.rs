@@ -59,6 +59,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::backups::TargetBackups;
 use crate::access_tokens::Tokens;
 use crate::bmc_readings::StartedDrivers;
 use crate::consoles::StartedConsoles;
@@ -86,6 +87,7 @@ struct Wiring {
     /// Updates of the system; `None` on a guest, or on a system without slots.
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
+    target_backups: Option<Arc<TargetBackups>>,
     leases: OpenLeases,
     safe: SafeModeReasons,
     syslog: Arc<syslog::Log>,
@@ -149,6 +151,7 @@ pub async fn run(
     }
     wiring.safe = SafeModeReasons { mode, lost };
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
+    wiring.target_backups(&backups)?;
     let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));
     let own = (firmware.as_ref(), names);
     let status_builder = wiring.status_builder(state, (pin.bytes(), &backups), own, trouble)?;
@@ -231,7 +234,7 @@ impl Wiring {
             log: Arc::clone(&syslog),
         };
         let agents = backend.service(&objects, shutdown.clone());
-        let mut wiring = Self {
+        let wiring = Self {
             config,
             clock,
             engine,
@@ -246,6 +249,7 @@ impl Wiring {
             images,
             updates: None,
             settings: None,
+            target_backups: None,
             leases: OpenLeases::default(),
             safe: SafeModeReasons::default(),
             syslog,
@@ -260,12 +264,11 @@ impl Wiring {
             services,
             shutdown,
         };
-        wiring.upkeep(lessons, reports);
-        wiring
+        wiring.with_upkeep(lessons, reports)
     }
 
     /// Starts the tasks that write facts from boots and agents into Hardware objects.
-    fn upkeep(&mut self, lessons: Receiver<LearnedLoader>, reports: ReportQueue) {
+    fn with_upkeep(mut self, lessons: Receiver<LearnedLoader>, reports: ReportQueue) -> Self {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
         let controller =
@@ -276,6 +279,7 @@ impl Wiring {
             shutdown.run_until_cancelled(both).await;
             Ok(())
         });
+        self
     }
 
     fn spawn(

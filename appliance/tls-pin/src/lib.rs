@@ -3,7 +3,8 @@
 //!
 //! Never: compares names or dates of a certificate, or stores a fingerprint.
 //!
-//! Enter at [`start`], and for HTTP clients of hyper at [`any_certificate`].
+//! Enter at [`start`], and for HTTP clients of hyper at [`pinned_certificate`] and
+//! [`any_certificate`].
 
 mod certificate;
 
@@ -134,6 +135,14 @@ pub async fn start(
 /// is encrypted, but another device in the network may pretend to be the server.
 pub fn any_certificate(provider: Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(PinVerifier::new(None, provider))
+}
+
+/// Returns a verifier that accepts only the certificate with this fingerprint.
+pub fn pinned_certificate(
+    fingerprint: Fingerprint,
+    provider: Arc<CryptoProvider>,
+) -> Arc<dyn ServerCertVerifier> {
+    Arc::new(PinVerifier::new(Some(fingerprint), provider))
 }
 
 /// Classifies the error of a handshake.

@@ -9,7 +9,6 @@ mod machines;
 mod os_images;
 mod requested;
 mod search;
-pub mod settings;
 pub mod setup;
 mod source;
 mod templates;
@@ -164,7 +163,7 @@ pub fn router(site: Arc<Site>) -> Router {
             get(async |headers: HeaderMap| assets::CONSOLE.response(&headers)),
         )
         .merge(search::routes())
-        .merge(settings::routes())
+        .merge(setup::settings::routes())
         .merge(setup::routes())
         .merge(templates::routes())
         .fallback(get(show))

@@ -12,5 +12,5 @@ mod response;
 pub use handlers::audit::PageRequest;
 pub use handlers::{
     ConsoleStream, Download, FileBody, PairRequest, Site, Source, SourceFuture, plain, router,
-    settings, setup,
+    setup,
 };

@@ -61,7 +61,7 @@ impl Terminal {
             programs.display().to_string(),
             of(programs::find("tinbox").unwrap()),
             of(built("kubectl", &["1.35"]).unwrap().remove(0)),
-            of(built("age", &["age"]).unwrap().remove(0)),
+            of(built("age", &["age", "age-keygen"]).unwrap().remove(0)),
             "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".to_owned(),
         ];
         let editor = programs.join("editor").display().to_string();

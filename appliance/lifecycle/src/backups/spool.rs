@@ -38,6 +38,15 @@ pub fn file(folder: &Path) -> io::Result<File> {
 }
 
 impl BackupFile {
+    /// Returns the file, from its first byte.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn into_content(mut self) -> io::Result<File> {
+        self.file.seek(SeekFrom::Start(0))?;
+        Ok(self.file)
+    }
+
     /// Returns the body of a response. After its last byte, the box saves the time of the backup.
     pub fn body(mut self, backups: &Arc<Backups>) -> Result<Body, BackupError> {
         self.file.seek(SeekFrom::Start(0)).map_err(disk("read the backup"))?;

@@ -78,6 +78,22 @@ pub struct Clock {
     pub zone: Text,
 }
 
+/// Daily backup on another server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BackupTarget {
+    /// Host and port of the server.
+    pub host: Text,
+    /// Time of the newest backup there; `None` if there is none yet.
+    pub at: Option<Timestamp>,
+    /// Size of the newest backup in bytes.
+    pub bytes: u64,
+    /// Reason why the last attempt failed, as a sentence; empty if it succeeded.
+    pub failure: Text,
+    /// Time of the first failure since the last success.
+    pub failed_since: Option<Timestamp>,
+}
+
 /// State of an update (UP-1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -192,6 +208,8 @@ pub struct System {
     /// Time of the last backup that was downloaded completely. Backups that stay on the box do not
     /// count; see `kept_backups`.
     pub backup_at: Option<Timestamp>,
+    /// Daily backup on another server; `None` if it is not configured.
+    pub backup_target: Option<BackupTarget>,
     /// Backups that the box made itself, newest first.
     pub kept_backups: Vec<StoredBackup>,
     /// True if the internet was reachable lately; `None` if not checked.

@@ -1,9 +1,12 @@
 //! Wiring of backups, of the restart after a restore, and of second copies.
 
+mod target;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use config::SystemKind;
 use lifecycle::backups::{BackupProgress, Backups};
 use lifecycle::copies;
@@ -12,6 +15,7 @@ use platform::init::CACHE;
 use store::Store;
 
 use super::Wiring;
+pub(super) use target::TargetBackups;
 
 /// Interval of checking for changed vital files: one minute.
 const COPIED_EVERY: Duration = Duration::from_secs(60);
@@ -49,6 +53,25 @@ impl Wiring {
             Ok(())
         });
         backups
+    }
+
+    /// Starts the daily backup on another server, if it is configured.
+    pub(super) fn target_backups(&mut self, backups: &Arc<Backups>) -> anyhow::Result<()> {
+        let config = Arc::clone(&self.config);
+        let Some(options) = config.backup.as_ref().filter(|_| self.safe.mode.is_none()) else {
+            return Ok(());
+        };
+        let live = self.settings.as_ref().map(|settings| settings.live());
+        let sender = TargetBackups::new(options, Arc::clone(backups), live)
+            .context("cannot set up the backups on another server")?;
+        let sender = Arc::new(sender);
+        self.target_backups = Some(Arc::clone(&sender));
+        let sending = sender.run(self.shutdown.clone());
+        self.spawn("backups on another server", async move {
+            sending.await;
+            Ok(())
+        });
+        Ok(())
     }
 
     /// Starts the second copies of vital files. The files must exist.

@@ -157,6 +157,9 @@ impl Wiring {
         if let Some(updates) = self.updates.clone() {
             parts.push(Box::new(updates));
         }
+        if let Some(sender) = self.target_backups.clone() {
+            parts.push(Box::new(sender));
+        }
         parts.push(Box::new(DismissedSource(Dismissals::new(Arc::clone(&self.objects)))));
         Ok(Arc::new(StatusBuilder {
             name: backups.name.clone(),
@@ -169,6 +172,11 @@ impl Wiring {
 
     fn page_machines(&self) -> PageMachines {
         PageMachines::new(self.bmc_reader(), (&self.index, &self.images), &self.syslog)
+    }
+
+    fn pairing(&self, authority: &str, of_its_own: bool) -> PagePairing {
+        let (objects, authority) = (Arc::clone(&self.objects), authority.to_owned());
+        PagePairing { objects, authority, of_its_own, turn: Mutex::default() }
     }
 
     /// Serves the pages: on all addresses as firmware, else at the configured address.
@@ -199,12 +207,6 @@ impl Wiring {
         let port = listener.local_addr().context("cannot read the port of the pages")?.port();
         let repository = Repository::new(env!("CARGO_PKG_VERSION"));
         let authority = pki.ca_pem().to_owned();
-        let pairing = PagePairing {
-            objects: Arc::clone(&self.objects),
-            authority: authority.clone(),
-            of_its_own,
-            turn: Mutex::default(),
-        };
         let given = PageSource {
             status_builder,
             backups,
@@ -215,10 +217,11 @@ impl Wiring {
             of_its_own,
             screens,
             settings,
+            target_backups: self.target_backups.clone(),
             audit: self.audit.clone(),
             authorizer: Authorizer::new(self.engine.clone()),
             tokens: self.admin_tokens.clone(),
-            pairing,
+            pairing: self.pairing(&authority, of_its_own),
             consoles: Arc::clone(&self.consoles),
             machines: self.page_machines(),
             local_actions: self.local_actions(),

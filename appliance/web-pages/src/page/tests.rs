@@ -1,3 +1,5 @@
+mod settings;
+
 use std::io::Write as _;
 
 use api::tinkerbell::ActionState;
@@ -10,7 +12,6 @@ use printers::table::Table;
 use status::access::AccessToken;
 use status::log::AuditLine;
 use status::log::LogLine;
-use status::settings::{Revision, SettingsReport};
 use status::view::work::{WorkAction, WorkDetails};
 use status::view::{Role, StatusView, example};
 
@@ -23,7 +24,6 @@ use crate::machine::tabs::{Section, SectionContent, Tab};
 use crate::os_images::{self, OsImagesPage};
 use crate::rights::tests::{CSRF, visitor};
 use crate::rights::{Rights, Visitor};
-use crate::setup::settings::{self, RevisionPage, SettingsPage};
 use crate::setup::{NicSetup, UpdateTimes, done, nics, times};
 use crate::{claim, connect, login};
 
@@ -221,37 +221,6 @@ fn audit() -> String {
     users::audit(&view, &owner(), &lines, "j")
 }
 
-fn settings_page(mistakes: &[String]) -> String {
-    let view = example::working();
-    let revision = |number: u32, current| Revision {
-        number,
-        at: (number > 1).then_some(view.now),
-        actor: "jane".to_owned(),
-        note: "the <second> pool".to_owned(),
-        current,
-        ..Revision::default()
-    };
-    let history = [revision(3, true), revision(2, false), revision(1, false)];
-    let text = "name = \"<box>\"\n".to_owned();
-    let report =
-        SettingsReport { text, restart: vec!["name".to_owned()], ..SettingsReport::default() };
-    let page = SettingsPage {
-        report: &report,
-        history: &history,
-        text: &report.text,
-        note: "",
-        mistakes,
-        error: "",
-        saved: mistakes.is_empty(),
-    };
-    settings::settings(&view, &owner(), &page)
-}
-
-fn revision_page() -> String {
-    let page = RevisionPage { number: 2, based: "ab12", diff: "-name = \"<a>\"\n+name = \"b\"\n" };
-    settings::revision(&example::working(), &owner(), &page)
-}
-
 fn pages() -> Vec<(&'static str, String)> {
     let shown = |page: Page| page.html(&example::working(), &owner());
     vec![
@@ -290,9 +259,9 @@ fn pages() -> Vec<(&'static str, String)> {
         ("account", users::account(&example::calm(), &visitor(UserRole::Operator))),
         ("audit", audit()),
         ("tokens", token_list()),
-        ("settings", settings_page(&[])),
-        ("settings-wrong", settings_page(&["line 1: name <b> is too long".to_owned()])),
-        ("settings-revision", revision_page()),
+        ("settings", settings::page(&[])),
+        ("settings-wrong", settings::page(&["line 1: name <b> is too long".to_owned()])),
+        ("settings-revision", settings::revision_page()),
         ("help", shown(Page::Help)),
         ("claim", claim(&example::unclaimed(), true, ("7KQ4M2", "10.20.30.40"), "")),
         ("claim-process", claim(&example::unclaimed(), false, ("7KQ4M2", "10.20.30.40"), "")),

@@ -24,6 +24,10 @@ impl BoxLinks<'_> {
 #[template(path = "backup.html")]
 struct Backup<'a> {
     csrf: &'a str,
+    /// Host of the server that gets the daily backup; `None` if none is configured.
+    target: Option<&'a str>,
+    /// True if the visitor may set the server on the page of the settings.
+    may_set: bool,
     kept: Vec<StoredBackup<'a>>,
 }
 
@@ -79,7 +83,12 @@ pub fn forms(view: &StatusView, who: &Visitor) -> String {
     }
     if who.may(Permission::Backup) {
         let kept = if who.may(Permission::Restore) { kept(view) } else { Vec::new() };
-        body.push_str(&rendered(&Backup { csrf: &who.csrf, kept }));
+        body.push_str(&rendered(&Backup {
+            csrf: &who.csrf,
+            target: view.system.backup_target.as_ref().map(|target| target.host.as_str()),
+            may_set: who.may(Permission::ChangeSettings) && !view.slot.is_empty(),
+            kept,
+        }));
     }
     if who.may(Permission::Leave) && !view.slot.is_empty() {
         body.push_str(&super::leave(view, who));

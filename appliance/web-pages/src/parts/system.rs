@@ -1,8 +1,8 @@
 //! State of the box itself.
 
 use status::plain;
-use status::view::moment::uptime;
-use status::view::{StatusView, System, Update};
+use status::view::moment::{bytes, uptime};
+use status::view::{BackupTarget, StatusView, System, Update};
 
 use super::{Facts, Part, clock, log_lines, part, rendered, share};
 use crate::rights::{Permission, Visitor};
@@ -44,6 +44,18 @@ fn about_update(update: &Update) -> String {
     }
 }
 
+fn about_target(view: &StatusView, target: &BackupTarget) -> String {
+    let last = target
+        .at
+        .map_or("none yet".to_owned(), |at| format!("{}, {}", view.ago(at), bytes(target.bytes)));
+    match target.failed_since {
+        Some(since) => {
+            format!("{}: {last}; fails for {}: {}", target.host, view.since(since), target.failure)
+        }
+        None => format!("{}: {last}", target.host),
+    }
+}
+
 fn about(view: &StatusView) -> String {
     let system = &view.system;
     let mut facts = vec![("Version", view.version.to_string())];
@@ -55,6 +67,8 @@ fn about(view: &StatusView) -> String {
     facts.push(("Up", uptime(view.uptime_seconds)));
     facts.extend(figures(system));
     facts.extend(system.backup_at.map(|at| ("Backup", view.ago(at))));
+    let target = system.backup_target.as_ref();
+    facts.extend(target.map(|target| ("Backup on another server", about_target(view, target))));
     facts.extend(view.update.as_ref().map(|update| ("Update", about_update(update))));
     let mut trust = vec![("Pin", view.pin.to_string())];
     trust.push(("SHA-256", system.certificate_sha256.to_string()));

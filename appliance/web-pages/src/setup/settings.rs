@@ -15,13 +15,13 @@ const REVISIONS_MAX: usize = 30;
 /// Least and greatest number of lines of the text field.
 const LINES: (usize, usize) = (12, 40);
 
-/// Content of the page with the settings.
+/// Content of the page with the settings, before and after a change.
 pub struct SettingsPage<'a> {
-    /// Stored text, without secrets.
+    /// Stored text of the settings, without secrets.
     pub report: &'a SettingsReport,
-    /// Revisions, newest first.
+    /// Stored revisions, the newest first.
     pub history: &'a [Revision],
-    /// Text in the form.
+    /// Text in the form, as it was typed or as it is stored.
     pub text: &'a str,
     /// Note in the form.
     pub note: &'a str,

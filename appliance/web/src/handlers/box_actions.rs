@@ -39,6 +39,7 @@ pub(super) fn routes() -> Router<Arc<Site>> {
         .route("/images/{operation}", post(image))
         .route("/backup", post(backup::download))
         .route("/backup/kept", post(backup::restore_stored))
+        .route("/backup/send", post(send_backup))
         .merge(pair::routes())
         .merge(tokens::routes())
         .merge(update::routes())
@@ -145,6 +146,25 @@ async fn dismiss(
         }
     };
     about(answer, &form.key)
+}
+
+/// Sends a backup to the configured server.
+async fn send_backup(
+    State(site): SiteState,
+    who: Caller,
+    Form(form): Form<CsrfForm>,
+) -> PageResponse {
+    if !who.sent(&form.csrf) {
+        return foreign();
+    }
+    let view = site.view().await;
+    let (status, text) = match site.source.send_backup() {
+        Ok(()) => {
+            (StatusCode::OK, "A backup is sent now. The page Box shows the result.".to_owned())
+        }
+        Err(why) => (StatusCode::CONFLICT, why),
+    };
+    html(status, page::sentence(&view, "Backup", &text))
 }
 
 async fn identify(State(site): SiteState, who: Caller, Form(form): Form<CsrfForm>) -> PageResponse {

@@ -2,6 +2,7 @@
 //! Each page can be skipped; a skipped page changes no setting.
 
 mod forms;
+pub mod settings;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -23,8 +23,8 @@ use tokio::sync::mpsc::Receiver;
 use crate::handlers::audit::PageRequest;
 use crate::handlers::box_actions::pair::PairRequest;
 use crate::handlers::machines::console::ConsoleStream;
-use crate::handlers::settings::SettingsText;
 use crate::handlers::setup::Setup;
+use crate::handlers::setup::settings::SettingsText;
 use web_pages::machine::tabs::{Section, Tab};
 use web_pages::rights::Rights;
 
@@ -110,6 +110,13 @@ pub trait Source: Send + Sync + 'static {
     }
     /// Makes a backup, encrypted with the passphrase.
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download>;
+    /// Sends a backup to the configured server soon. The status view shows the result later.
+    ///
+    /// # Errors
+    /// No server is configured. The error is a sentence for people.
+    fn send_backup(&self) -> Result<(), String> {
+        Err("No other server is configured.".to_owned())
+    }
     /// Restores an uploaded backup, received in pieces.
     fn restore(
         &self,

@@ -29,15 +29,19 @@ spec:
 ";
 
 /// The stock programs age and its plugin, which need each other in the PATH.
-struct Age(Vec<PathBuf>);
+pub struct Age(Vec<PathBuf>);
 
 impl Age {
-    fn built() -> Self {
+    pub fn built() -> Self {
         Self(built("age", &["age", "age-keygen", "age-plugin-batchpass"]).unwrap())
     }
 
+    pub fn keygen(&self) -> &Path {
+        &self.0[1]
+    }
+
     /// Runs `age` with these arguments; all these tests use one passphrase.
-    fn run(&self, arguments: &[&str], files: (&Path, &Path)) -> Output {
+    pub fn run(&self, arguments: &[&str], files: (&Path, &Path)) -> Output {
         let mut path = vec![self.0[0].parent().unwrap().to_owned()];
         path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
         let mut age = Command::new(&self.0[0]);
@@ -48,7 +52,7 @@ impl Age {
 }
 
 /// Splits a backup into its two readable header lines and the rest.
-fn parts(file: &Path) -> (Vec<u8>, Vec<u8>) {
+pub fn parts(file: &Path) -> (Vec<u8>, Vec<u8>) {
     let bytes = fs::read(file).unwrap();
     let ends: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'\n').take(2).collect();
     let (lines, payload) = bytes.split_at(ends[1] + 1);
@@ -133,7 +137,7 @@ fn a_backup_for_a_public_key_opens_with_its_secret_one() {
     let (age, tinboxd) = (Age::built(), Tinboxd::start().unwrap());
     let kubeconfig = tinboxd.kubeconfig();
     let folder = tinboxd.folder();
-    let keys = good(Command::new(&age.0[1]).output().unwrap());
+    let keys = good(Command::new(age.keygen()).output().unwrap());
     let secret = folder.join("key.txt");
     fs::write(&secret, &keys).unwrap();
     let public = keys.lines().find_map(|line| line.strip_prefix("# public key: ")).unwrap();

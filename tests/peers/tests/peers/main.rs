@@ -7,6 +7,7 @@ mod acting;
 mod agents;
 mod amt;
 mod backup;
+mod backup_target;
 mod bmc;
 mod claim;
 mod clients;

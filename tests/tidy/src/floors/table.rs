@@ -17,7 +17,7 @@ pub const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 pub const TESTS: u8 = 6;
 
-pub const PLACES: [Place; 76] = [
+pub const PLACES: [Place; 77] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -41,6 +41,7 @@ pub const PLACES: [Place; 76] = [
     place("rbac", 2, &["stdx"]),
     place("audit-log", 2, &["rbac"]),
     place("backup", 2, &["stdx"]),
+    place("backup-target", 2, &["resolver", "stdx", "tls-pin"]),
     place("http-digest", 1, &["stdx"]),
     place("tls-pin", 1, &["stdx"]),
     place("amt", 2, &["http-digest", "resolver", "stdx", "tls-pin"]),
@@ -110,7 +111,16 @@ pub const PLACES: [Place; 76] = [
     place(
         "config",
         3,
-        &["api", "artifact-cache", "dhcp", "event-pattern", "metadata", "panel", "platform"],
+        &[
+            "api",
+            "artifact-cache",
+            "dhcp",
+            "event-pattern",
+            "metadata",
+            "panel",
+            "platform",
+            "stdx",
+        ],
     ),
     place(
         "controllers",

@@ -2,7 +2,7 @@
 
 use super::before;
 use crate::backup::StoredBackup;
-use crate::view::{Slot, System};
+use crate::view::{BackupTarget, Slot, System};
 
 pub(super) fn system() -> System {
     let slot = |name: &str, running| Slot {
@@ -20,6 +20,12 @@ pub(super) fn system() -> System {
         temperature: Some(52),
         flash_life_percent: Some(3),
         backup_at: Some(before(2 * 86_400)),
+        backup_target: Some(BackupTarget {
+            host: "nas.example".into(),
+            at: Some(before(11 * 3600)),
+            bytes: 212_000,
+            ..BackupTarget::default()
+        }),
         kept_backups: vec![StoredBackup {
             name: "2026-11-24T02-30-00Z.boxbak".into(),
             made: before(6 * 3600),

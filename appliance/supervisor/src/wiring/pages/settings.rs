@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lifecycle::settings::{ChangeAuthor, Settings, SettingsError};
 use status::settings::{Revision, SettingsReport};
-use web::settings::{SettingsRefusal, SettingsText};
+use web::setup::settings::{SettingsRefusal, SettingsText};
 
 /// Settings of a box that runs as firmware.
 pub(super) struct PageSettings(pub Arc<Settings>);

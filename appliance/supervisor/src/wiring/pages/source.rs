@@ -31,8 +31,8 @@ use status::view::StatusView;
 use status::view::work::WorkDetails;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
-use web::settings::SettingsText;
 use web::setup::Setup;
+use web::setup::settings::SettingsText;
 use web::{ConsoleStream, Download, FileBody, PageRequest, PairRequest, Source, SourceFuture};
 use web_pages::machine::tabs::{Section, Tab};
 use web_pages::rights::Rights;
@@ -45,11 +45,15 @@ use super::{audit, rights};
 use crate::access_tokens::Tokens;
 use crate::consoles::{StartedConsoles, live};
 use crate::status_builder::StatusBuilder;
+use crate::wiring::backups::TargetBackups;
 
 /// Maximum size of the administrator's kubeconfig in bytes.
 const KUBECONFIG_MAX: u64 = 64 << 10;
 /// Reason why the box has no tokens yet.
 const NO_API: &str = "the API has not started yet";
+
+/// Reason why no backup can be sent.
+const NO_TARGET: &str = "No other server is configured: set [backup] in the settings.";
 
 /// Reason why the box takes no updates.
 const NO_UPDATES: &str = "This Tinbox was not started from a system slot, so it takes no updates.";
@@ -67,6 +71,7 @@ pub(super) struct PageSource {
     pub of_its_own: bool,
     pub screens: Option<Screens>,
     pub settings: Option<PageSettings>,
+    pub target_backups: Option<Arc<TargetBackups>>,
     pub audit: Audit,
     pub authorizer: Authorizer,
     pub tokens: Option<Arc<Tokens>>,
@@ -229,6 +234,12 @@ impl Source for PageSource {
             let (name, size) = (made.name.clone(), made.last.bytes);
             Ok(Download { name, size, body: made.body(&self.backups).map_err(refusal)? })
         })
+    }
+
+    fn send_backup(&self) -> Result<(), String> {
+        let sender = self.target_backups.as_ref().ok_or(NO_TARGET)?;
+        sender.send_now();
+        Ok(())
     }
 
     fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {

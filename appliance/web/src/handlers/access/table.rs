@@ -52,7 +52,7 @@ pub fn access(method: &Method, route: &str) -> Option<Access> {
         "/box/identify" => Access::Need(Permission::Identify),
         "/box/leave" => Access::Need(Permission::Leave),
         "/box/update" | "/box/update/{request}" => Access::Need(Permission::Update),
-        "/backup" => Access::Need(Permission::Backup),
+        "/backup" | "/backup/send" => Access::Need(Permission::Backup),
         "/backup/kept" => Access::Need(Permission::Restore),
         "/tokens" | "/tokens/revoke" | "/kubeconfig" | "/kubeconfig/rotate" => {
             Access::Need(Permission::ChangeTokens)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt as _;
 
+use super::machines::Browser;
 use super::*;
 
 fn restoring(code: &str, passphrase: &str) -> String {
@@ -125,4 +126,17 @@ async fn the_owner_restores_a_backup_that_the_box_kept() {
     assert_eq!(answer.status(), StatusCode::OK);
     let message = answer.into_body().collect().await.unwrap().to_bytes();
     assert!(message.starts_with(b"This box is now b as it was at"), "{message:?}");
+}
+
+#[tokio::test]
+async fn a_backup_is_sent_to_the_configured_server_only() {
+    let with = Browser::new().send("/backup/send", "").await;
+    assert_eq!(with.status, StatusCode::OK);
+    assert!(with.page.contains("A backup is sent now."), "{}", with.page);
+    let without = Browser::at(Example { is_firmware: false, ..Example::default() });
+    let refused = without.send("/backup/send", "").await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(refused.page.contains("No other server is configured."), "{}", refused.page);
+    let foreign = without.ask("POST /backup/send", "csrf=x").await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN);
 }

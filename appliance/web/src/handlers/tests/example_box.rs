@@ -4,7 +4,7 @@ use image_catalog::CheckedImage;
 use status::settings::{Revision, SettingsReport};
 
 use super::super::FileBody;
-use super::super::settings::{SettingsRefusal, SettingsText};
+use super::super::setup::settings::{SettingsRefusal, SettingsText};
 use super::*;
 
 #[derive(Default)]
@@ -155,6 +155,9 @@ impl Source for Example {
         let text = format!("sealed with {} letters", passphrase.expose().len());
         let (name, size) = ("box.boxbak".to_owned(), text.len() as u64);
         Box::pin(async move { Ok(Download { name, size, body: text.into() }) })
+    }
+    fn send_backup(&self) -> Result<(), String> {
+        if self.is_firmware { Ok(()) } else { Err("No other server is configured.".to_owned()) }
     }
     fn restore(
         &self,

@@ -102,7 +102,7 @@ const OPERATOR: [&str; 29] = [
     "POST /os-images/upload",
     "POST /cluster-api/pair",
 ];
-const ADMIN: [&str; 30] = [
+const ADMIN: [&str; 31] = [
     "GET /kubeconfig",
     "POST /kubeconfig",
     "POST /kubeconfig/rotate",
@@ -111,6 +111,7 @@ const ADMIN: [&str; 30] = [
     "POST /tokens/revoke",
     "POST /backup",
     "POST /backup/kept",
+    "POST /backup/send",
     "POST /box/leave",
     "POST /box/update",
     "POST /box/update/restart",

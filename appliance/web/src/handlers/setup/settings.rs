@@ -9,9 +9,9 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use status::settings::{Revision, SettingsReport};
 
-use super::access::foreign;
-use super::audit::about;
-use super::{Caller, PageResponse, Site, SiteState};
+use crate::handlers::access::foreign;
+use crate::handlers::audit::about;
+use crate::handlers::{Caller, PageResponse, Site, SiteState};
 use crate::response::html;
 use web_pages::rights::Visitor;
 use web_pages::sentence;
@@ -24,7 +24,7 @@ const NO_SETTINGS: &str = "This Tinbox runs as a program on a host system: chang
                            configuration file there, then restart tinboxd.";
 
 /// Returns the routes of this module.
-pub(super) fn routes() -> Router<Arc<Site>> {
+pub(crate) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/settings", get(show).post(save))
         .route("/settings/{revision}", get(show_revision))
