@@ -14,11 +14,10 @@ pub mod update;
 pub mod workflow;
 
 use api::meta::Resource;
+use box_client::{Client, Path, find};
 use rustls_pki_types::CertificateDer;
 use serde_json::Value;
 
-use crate::client::find;
-use crate::client::{Client, Path};
 use crate::error::Error;
 use crate::output::{Format, Printer, brief};
 use crate::question::confirm::{Confirm, Reply};
@@ -46,7 +45,7 @@ impl Context {
 
     /// Finds the object that `text` names.
     async fn find(&self, resource: Resource, text: &str) -> Result<Value, Error> {
-        find(&self.client, resource, &self.namespace, text).await
+        Ok(find(&self.client, resource, &self.namespace, text).await?)
     }
 
     /// Prints the object that `text` names. The default format omits what only programs read.

@@ -1,13 +1,14 @@
 //! Dispatch of the parsed arguments to the command that they name.
 
 use crate::args::{Args, Command, Output};
-use crate::client::Client;
+use box_client::{Client, Kubeconfig};
+use std::io::Write as _;
+
 use crate::commands::{
     Context, access, appliance, backup, capi, generated, hardware, image, machine, network,
     template, update, workflow,
 };
 use crate::error::Error;
-use crate::kubeconfig::{self, Kubeconfig};
 use crate::output::{Format, Printer};
 
 /// Runs the command of the parsed arguments.
@@ -44,10 +45,10 @@ pub async fn run(args: Args, is_tink: bool) -> Result<(), Error> {
         }
         command => command,
     };
-    let path = kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
+    let path = Kubeconfig::find(args.kubeconfig, std::env::home_dir())?;
     let kubeconfig = Kubeconfig::read(&path)?;
     let named = args.namespace.filter(|namespace| !namespace.is_empty());
-    let client = Client::new(&kubeconfig)?;
+    let client = Client::new(&kubeconfig, show_warning)?;
     let context = Context {
         client,
         authorities: kubeconfig.authorities,
@@ -89,4 +90,9 @@ fn without_box(printer: &Printer, command: &Command) -> Option<Result<(), Error>
             .and_then(|pages| printer.line(&format!("{pages} pages written"))),
         _ => return None,
     })
+}
+
+/// Prints a warning of the box. A closed standard error must not stop the work.
+fn show_warning(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "warning: {text}");
 }

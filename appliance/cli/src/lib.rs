@@ -3,16 +3,14 @@
 //! Never: uses data that the API does not report; shows a token outside of a kubeconfig; prompts
 //! without an option for scripts. Results go to standard output, messages to standard error.
 //!
-//! Enter at [`run`]: `args` (command line) → `dispatch` → `commands` → `client` (API of the box) →
-//! `output`. `error` holds every failure with its hint and its exit code.
+//! Enter at [`run`]: `args` (command line) → `dispatch` → `commands` → the crate `box-client`
+//! (API of the box) → `output`. `error` holds every failure with its hint and its exit code.
 
 mod args;
-mod client;
 mod commands;
 mod dispatch;
 mod duration;
 mod error;
-mod kubeconfig;
 mod manifest;
 mod output;
 mod question;

@@ -16,7 +16,7 @@ type Row = (&'static str, &'static str, &'static str);
 
 const ROWS: &[Row] = &[
     (
-        "appliance/cli/src/client/watch.rs sender",
+        "appliance/box-client/src/client/watch.rs sender",
         "changes of a watch",
         "the watch waits for its reader",
     ),

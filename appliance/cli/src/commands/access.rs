@@ -1,11 +1,11 @@
 //! `access`: the access tokens of the box.
 
+use box_client::Path;
 use printers::tokens;
 use serde_json::{Value, json};
 use status::access::DAYS_MAX;
 use status::plain;
 
-use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;
 use crate::output::Format;

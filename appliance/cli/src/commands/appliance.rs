@@ -3,16 +3,15 @@
 pub mod claim;
 mod flash;
 mod leave;
-pub mod pinned;
 pub mod settings;
 pub mod status;
 
 use std::path::PathBuf;
 
+use box_client::Path;
 use serde_json::json;
 
 use super::Context;
-use crate::client::Path;
 use crate::error::Error;
 use crate::output::{Format, Printer};
 

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path as FilePath, PathBuf};
 
+use box_client::{BackupUpload, Path, decode};
 use serde_json::{Value, json};
 use status::backup::BackupSummary;
 use status::plain;
@@ -16,7 +17,6 @@ use stdx::Secret;
 use tokio::time::Instant;
 
 use super::Context;
-use crate::client::{BackupUpload, Path};
 use crate::error::Error;
 use crate::question::question;
 pub use new_box::onto;
@@ -234,8 +234,7 @@ async fn send(
     let what = format!("{what} {}", path.display());
     let sent = BackupUpload { what: &what, path: to, secret: secret.as_ref() };
     let answer = context.client.send_backup(sent, (file, size), tell).await?;
-    serde_json::from_value(answer)
-        .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
+    Ok(decode("read the report", answer)?)
 }
 
 fn show(context: &Context, report: &BackupSummary, how: &str) -> Result<(), Error> {

@@ -7,11 +7,11 @@ mod take_over;
 use api::core::{CLUSTER_ROLE_BINDING, SERVICE_ACCOUNT};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use box_client::{ClientError, Path};
 use rustls_pki_types::CertificateDer;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::client::Path;
 use crate::error::Error;
 use crate::output::text;
 
@@ -177,7 +177,8 @@ async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
         "metadata": { "name": account },
     });
     let path = Path::collection(SERVICE_ACCOUNT, &context.namespace);
-    taken_is_fine(context.client.create(&path, &object).await).map(drop)
+    taken_is_fine(context.client.create(&path, &object).await)?;
+    Ok(())
 }
 
 /// Binds the account to the role. An existing binding of this name must be equal.
@@ -210,10 +211,10 @@ async fn ensure_binding(context: &Context, role: Role, account: &str) -> Result<
     })
 }
 
-fn taken_is_fine(answer: Result<Value, Error>) -> Result<Option<Value>, Error> {
+fn taken_is_fine(answer: Result<Value, ClientError>) -> Result<Option<Value>, ClientError> {
     match answer {
         Ok(made) => Ok(Some(made)),
-        Err(Error::Refused { code: 409, .. }) => Ok(None),
+        Err(ClientError::Refused { code: 409, .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -229,7 +230,7 @@ struct User<'a> {
 
 fn kubeconfig(user: &User<'_>, authorities: &[CertificateDer<'_>]) -> Result<Value, Error> {
     let token = user.answer["status"]["token"].as_str().filter(|token| !token.is_empty());
-    let token = token.ok_or_else(|| Error::Answer {
+    let token = token.ok_or_else(|| ClientError::Answer {
         what: format!("read the token of serviceaccount/{}", user.account),
         why: "it contains no token".to_owned(),
     })?;

@@ -1,5 +1,6 @@
 //! `image`: the cache of downloaded images and files.
 
+use box_client::Path;
 use jiff::Timestamp;
 use serde_json::Value;
 use status::image::{Image, ImageOperation, ImageRequest, ImageState, Images};
@@ -7,7 +8,6 @@ use status::plain;
 use status::words::Tone;
 
 use super::Context;
-use crate::client::Path;
 use crate::error::Error;
 use crate::output::{Cell, Table, since};
 

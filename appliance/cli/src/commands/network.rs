@@ -1,6 +1,7 @@
 //! `network`: the networks that the box serves.
 
 use api::network::{Mode, NETWORK, Network};
+use box_client::{Path, find};
 use jiff::Timestamp;
 use printers::dhcp_clients;
 use serde_json::Value;
@@ -8,8 +9,6 @@ use status::dhcp_client::DhcpClient;
 use status::plain;
 
 use super::{Context, name_of};
-use crate::client::Path;
-use crate::client::find;
 use crate::error::Error;
 use crate::output::{Cell, Table, age, text};
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use api::tinkerbell::TEMPLATE;
+use box_client::Path;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::machine::act;
 use super::workflow::variables;
 use super::{Context, name_of, with_id};
-use crate::client::Path;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, content, desired};
 use crate::output::{Cell, Printer, Table, age, text};

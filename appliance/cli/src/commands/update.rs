@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use box_client::{ClientError, Path, decode};
 use serde_json::{Value, json};
 use status::plain;
 use status::settings::SettingsReport;
@@ -14,7 +15,6 @@ use tokio::time::{Instant, sleep};
 use super::Context;
 use super::appliance::settings;
 use super::backup::progress;
-use crate::client::Path;
 use crate::duration::duration;
 use crate::error::Error;
 use crate::output::Bar;
@@ -123,7 +123,9 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         match report(context).await {
             // A box without machines in use restarts at once, and a person may begin to wait while
             // the box restarts.
-            Err(Error::Reach { .. }) if (sent || wait.wait) && began.elapsed() < wait.timeout => {
+            Err(Error::Client(ClientError::Reach { .. }))
+                if (sent || wait.wait) && began.elapsed() < wait.timeout =>
+            {
                 sleep(POLL).await;
             }
             report => break report?,
@@ -168,8 +170,7 @@ async fn send(context: &Context, path: &std::path::Path, restart: &Restart) -> R
 
 async fn report(context: &Context) -> Result<UpdateReport, Error> {
     let answer = context.client.get(&Path::update()).await?;
-    serde_json::from_value(answer)
-        .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
+    Ok(decode("read the report", answer)?)
 }
 
 /// Waits until the update is good or rolled back. Tolerates the restart of the box.
@@ -198,7 +199,7 @@ async fn until_end(
         sleep(POLL).await;
         report = match self::report(context).await {
             Ok(report) => report,
-            Err(Error::Reach { .. }) => {
+            Err(Error::Client(ClientError::Reach { .. })) => {
                 say(&mut bar, &mut last_line, "the box is unreachable".to_owned());
                 report
             }

@@ -8,6 +8,7 @@ pub mod variables;
 use std::time::Duration;
 
 use api::tinkerbell::{RetryFrom, WORKFLOW, Workflow};
+use box_client::decode;
 use jiff::Timestamp;
 use printers::workflow as rows;
 use serde_json::Value;
@@ -176,10 +177,7 @@ fn effect(object: &Value) -> String {
 }
 
 fn typed(object: &Value) -> Result<Workflow, Error> {
-    serde_json::from_value(object.clone()).map_err(|error| Error::Answer {
-        what: format!("read workflow/{}", name_of(object)),
-        why: error.to_string(),
-    })
+    Ok(decode(&format!("read workflow/{}", name_of(object)), object.clone())?)
 }
 
 fn table(items: &[Value], now: Timestamp) -> Table {

@@ -1,5 +1,6 @@
 //! Exit codes of the program. A released code never gets another meaning.
 
+use box_client::ClientError;
 use machine_actions::ActionError;
 use objects::ObjectError;
 
@@ -35,19 +36,19 @@ impl Error {
             | Error::Argument { .. }
             | Error::Read { .. }
             | Error::Content { .. }
-            | Error::NoKubeconfig(_)
+            | Error::Client(ClientError::NoKubeconfig(_) | ClientError::Read { .. })
             | Error::Action(ActionError::Fields(_) | ActionError::NeedsForm(_)) => USAGE,
-            Error::Unknown { .. }
+            Error::Client(ClientError::Unknown { .. } | ClientError::Refused { code: 404, .. })
             | Error::NoMachine(_)
-            | Error::Refused { code: 404, .. }
             | Error::Action(
                 ActionError::NoMachine(_)
                 | ActionError::NoWorkflow(_)
                 | ActionError::Object(ObjectError::NotFound(_)),
             ) => NOT_FOUND,
-            Error::Ambiguous { .. }
+            Error::Client(
+                ClientError::Ambiguous { .. } | ClientError::Refused { code: 409 | 412, .. },
+            )
             | Error::State { .. }
-            | Error::Refused { code: 409 | 412, .. }
             | Error::Action(
                 ActionError::Ambiguous { .. }
                 | ActionError::OtherMachine { .. }
@@ -56,13 +57,19 @@ impl Error {
                 | ActionError::Owned { .. }
                 | ActionError::Object(ObjectError::Conflict(_) | ObjectError::AlreadyExists(_)),
             ) => CONFLICT,
-            Error::Reach { .. } | Error::Untrusted { .. } | Error::Answer { .. } => NO_BOX,
-            Error::Refused { code: 401 | 403, .. } => NOT_ALLOWED,
+            Error::Client(
+                ClientError::Reach { .. }
+                | ClientError::Untrusted { .. }
+                | ClientError::Answer { .. },
+            ) => NO_BOX,
+            Error::Client(ClientError::Refused { code: 401 | 403, .. }) => NOT_ALLOWED,
             Error::TooLate { .. } => TIMED_OUT,
             Error::Partly { .. } => PARTLY,
-            Error::Kubeconfig { .. } => CONFIGURATION,
+            Error::Client(ClientError::Kubeconfig { .. } | ClientError::Unusable { .. }) => {
+                CONFIGURATION
+            }
             Error::Interrupted => INTERRUPTED,
-            Error::Refused { .. }
+            Error::Client(ClientError::Refused { .. })
             | Error::Unable { .. }
             | Error::Flash(_)
             | Error::Action(_)

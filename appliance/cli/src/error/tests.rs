@@ -3,32 +3,37 @@ use std::time::Duration;
 use api::bmc::MACHINE;
 use api::network::NETWORK;
 use api::tinkerbell::HARDWARE;
+use box_client::{ClientError, ReachFailure};
 
-use super::{Error, ReachFailure};
+use super::Error;
 use crate::report;
 
 fn refused(code: u16, reason: &str, message: &str) -> Error {
     let (what, reason) = ("create workflow".to_owned(), reason.to_owned());
-    Error::Refused { what, code, reason, message: message.to_owned(), hint: None }
-}
-
-fn settings(message: &str) -> Error {
-    let (what, reason) = ("read the settings".to_owned(), "NotFound".to_owned());
-    Error::Refused { what, code: 404, reason, message: message.to_owned(), hint: None }
+    ClientError::Refused { what, code, reason, message: message.to_owned(), hint: None }.into()
 }
 
 fn reach(trouble: ReachFailure, why: &str) -> Error {
     let (server, why) = ("https://10.77.0.1:6443".to_owned(), why.to_owned());
-    Error::Reach { server, trouble, why }
+    ClientError::Reach { server, trouble, why }.into()
 }
 
 fn all() -> Vec<Error> {
     vec![
         Error::Usage("--hardware contains no machine".into()),
-        Error::NoKubeconfig("/root/.tinbox/admin.kubeconfig".into()),
-        Error::Kubeconfig { path: "a.kubeconfig".into(), why: "its user has no token".into() },
+        ClientError::NoKubeconfig("/root/.tinbox/admin.kubeconfig".into()).into(),
+        ClientError::Kubeconfig {
+            path: "a.kubeconfig".into(),
+            why: "its user has no token".into(),
+        }
+        .into(),
         Error::Read { file: "hardware.yaml".into(), source: std::io::Error::from_raw_os_error(2) },
         Error::Content { file: "hardware.yaml".into(), why: "it contains no object".into() },
+        ClientError::Unusable {
+            server: "https://10.77.0.1:6443".into(),
+            why: "the token is not valid in a header".into(),
+        }
+        .into(),
         reach(ReachFailure::Refused, "connection refused"),
         reach(ReachFailure::Address, "connection refused"),
         reach(ReachFailure::Silent, "no answer"),
@@ -47,14 +52,20 @@ fn all() -> Vec<Error> {
         refused(413, "RequestEntityTooLarge", "limit is 3145728"),
         refused(429, "TooManyRequests", "too many requests"),
         refused(500, "InternalError", "Internal error occurred: write the store"),
-        Error::Answer { what: "read hardware/a".into(), why: "expected value".into() },
-        Error::Unknown { resource: HARDWARE, text: "nuc9".into(), namespace: "default".into() },
-        Error::Unknown { resource: NETWORK, text: "eth9".into(), namespace: String::new() },
+        ClientError::Answer { what: "read hardware/a".into(), why: "expected value".into() }.into(),
+        ClientError::Unknown {
+            resource: HARDWARE,
+            text: "nuc9".into(),
+            namespace: "default".into(),
+        }
+        .into(),
+        ClientError::Unknown { resource: NETWORK, text: "eth9".into(), namespace: String::new() }
+            .into(),
         Error::Argument {
             why: "/root/a.kubeconfig already exists".into(),
             hint: "name a new file with --kubeconfig".into(),
         },
-        Error::Ambiguous { resource: MACHINE, text: "x".into(), names: "a, b".into() },
+        ClientError::Ambiguous { resource: MACHINE, text: "x".into(), names: "a, b".into() }.into(),
         Error::Unable {
             what: "switch nuc1".into(),
             why: "it has no bmcRef".into(),
@@ -84,33 +95,7 @@ fn every_error_as_it_is_read() {
 }
 
 #[test]
-fn what_passes_is_tried_again_and_nothing_else() {
-    let passing: Vec<_> = all().into_iter().filter(Error::is_passing).collect();
-    let codes: Vec<_> = passing
-        .iter()
-        .map(|error| match error {
-            Error::Refused { code, .. } => code.to_string(),
-            Error::Reach { trouble, .. } => format!("{trouble:?}"),
-            other => panic!("{other}"),
-        })
-        .collect();
-    assert_eq!(codes, ["Refused", "Silent", "Broken", "429", "500"]);
-}
-
-#[test]
 fn a_reader_that_left_is_no_error() {
     assert!(Error::Output(std::io::Error::from_raw_os_error(32)).is_broken_pipe());
     assert!(!Error::Output(std::io::Error::from_raw_os_error(28)).is_broken_pipe());
-}
-
-#[test]
-fn a_missing_file_has_no_hint_about_kinds() {
-    let missing = refused(404, "NotFound", "http://10.0.0.1:7080/a.raw: the image does not exist");
-    assert_eq!(missing.hint("tinbox"), None);
-    let kind = refused(404, "NotFound", "the server could not find the requested resource");
-    assert!(kind.hint("tinbox").is_some_and(|hint| hint.contains("namespace")));
-    let guest = "this box is a program on a host: edit its configuration, then restart tinboxd";
-    assert_eq!(settings(guest).hint("tinbox"), None, "the message is the advice");
-    let namespace = refused(404, "NotFound", "namespaces \"nowhere\" not found");
-    assert!(namespace.hint("tinbox").is_some());
 }

@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use box_client::{Client, ClientError, Path};
 use serde_json::{Value, json};
 
 use super::{Manifest, apply};
-use crate::client::{Client, Path};
 use crate::error::Error;
 
 /// Maximum number of attempts if other clients write at the same time (409).
@@ -66,8 +66,8 @@ pub async fn push(
             }
         };
         match outcome {
-            Err(Error::Refused { code: 409, .. }) if attempt < ATTEMPTS => attempt += 1,
-            outcome => return outcome,
+            Err(ClientError::Refused { code: 409, .. }) if attempt < ATTEMPTS => attempt += 1,
+            outcome => return Ok(outcome?),
         }
     }
 }

@@ -17,7 +17,7 @@ pub const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 pub const TESTS: u8 = 6;
 
-pub const PLACES: [Place; 77] = [
+pub const PLACES: [Place; 78] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -90,6 +90,7 @@ pub const PLACES: [Place; 77] = [
     ),
     place("box-flash", 3, &["config", "release", "status", "stdx"]),
     place("dismissals", 2, &["api", "objects", "stdx"]),
+    place("box-client", 3, &["api", "objects", "status", "stdx"]),
     place("public-key", 1, &[]),
     place("box-owner", 2, &["public-key", "stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
@@ -200,6 +201,7 @@ pub const PLACES: [Place; 77] = [
         &[
             "api",
             "bmc-discovery",
+            "box-client",
             "box-flash",
             "capi",
             "config",

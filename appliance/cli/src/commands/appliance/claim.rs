@@ -5,16 +5,17 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use box_client::ClientError;
 use http::Method;
 use http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use status::plain;
 use stdx::Secret;
 
-use super::pinned::{ask, request};
 use crate::error::Error;
 use crate::output::Printer;
 use crate::question::{question, read_line};
+use box_client::pinned::{ask, request};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -108,7 +109,7 @@ pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Res
         "yes" | "y" => Ok(found),
         reply => {
             let wanted = format!("the pin on the box's screen (the answer was {reply:?})");
-            Err(Error::Untrusted { address: address.to_owned(), found, wanted })
+            Err(ClientError::Untrusted { address: address.to_owned(), found, wanted }.into())
         }
     }
 }

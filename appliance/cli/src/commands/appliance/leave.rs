@@ -1,10 +1,10 @@
 //! `box restart`, `box poweroff` and `box reset`.
 
+use box_client::{Path, decode};
 use serde_json::json;
 use status::plain;
 use status::reset::{BoxAction, BoxActionRequest, ErasureSummary};
 
-use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;
 use crate::question::confirm::{Confirm, Reply};
@@ -62,10 +62,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     };
     let answer = context.client.get_if_any(&Path::reset()).await?;
     let answer = answer.ok_or_else(|| on_a_host(leaving))?;
-    let erased: ErasureSummary = serde_json::from_value(answer).map_err(|error| Error::Answer {
-        what: "read the summary of the reset".to_owned(),
-        why: error.to_string(),
-    })?;
+    let erased: ErasureSummary = decode("read the summary of the reset", answer)?;
     let printer = &context.printer;
     let name = plain(&erased.name);
     let effect = plain(&leaving.effect(&erased));

@@ -7,12 +7,12 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path as File, PathBuf};
 use std::process::Command as Program;
 
+use box_client::{NewContent, Path, decode, query};
 use jiff::Timestamp;
 use serde_json::Value;
 use status::plain;
 use status::settings::{Diff, RevertRequest, Revision, SettingsChange, SettingsReport};
 
-use crate::client::{NewContent, Path, query};
 use crate::commands::Context;
 use crate::error::Error;
 use crate::output::{Cell, Table, since};
@@ -137,8 +137,7 @@ async fn report(context: &Context, secrets: bool) -> Result<SettingsReport, Erro
 }
 
 fn read<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, Error> {
-    let what = "read the settings".to_owned();
-    serde_json::from_value(answer).map_err(|error| Error::Answer { what, why: error.to_string() })
+    Ok(decode("read the settings", answer)?)
 }
 
 fn changed(context: &Context, report: &SettingsReport) -> Result<(), Error> {
@@ -239,7 +238,7 @@ async fn edit(context: &Context, file: Option<&File>, note: &str) -> Result<(), 
                     "your text is kept: correct it and run `tinbox box settings edit --file {kept}`"
                 ));
             }
-            Err(error)
+            Err(error.into())
         }
     }
 }

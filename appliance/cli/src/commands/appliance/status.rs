@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use box_client::{Path, decode};
 use machine_actions::{Action, offered};
 use printers::overview::overview;
 use status::view::problem::Remedy;
@@ -9,7 +10,6 @@ use status::view::{Problem, StatusView};
 use stdx::MacAddr;
 
 use super::super::Context;
-use crate::client::Path;
 use crate::error::Error;
 
 /// Interval between two requests of `--watch`.
@@ -68,10 +68,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
 /// The box cannot be asked, or its version has no such view.
 pub async fn view(context: &Context) -> Result<StatusView, Error> {
     let answer = context.client.get(&Path::status()).await?;
-    serde_json::from_value(answer).map_err(|error| Error::Answer {
-        what: format!("read {}", Path::status()),
-        why: error.to_string(),
-    })
+    Ok(decode(&format!("read {}", Path::status()), answer)?)
 }
 
 fn summary(context: &Context, view: &StatusView) -> String {

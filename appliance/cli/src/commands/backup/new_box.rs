@@ -9,11 +9,11 @@ use status::plain;
 use stdx::Secret;
 
 use super::super::appliance::claim::{bare, trusted};
-use super::super::appliance::pinned::{ask_for, request};
 use super::{Restore, opening};
 use crate::error::Error;
 use crate::output::Printer;
 use crate::question::question;
+use box_client::pinned::{ask_for, request};
 
 /// Maximum size in bytes of a backup for a new box; the backup is held in memory.
 const FILE_BYTES_MAX: u64 = 512 << 20;

@@ -1,12 +1,12 @@
 //! Backups on the box's own disk.
 
+use box_client::{Path, decode};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use status::backup::{BackupSummary, StoredBackup};
 use status::plain;
 
-use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;
 use crate::output::{Table, since};
@@ -60,6 +60,5 @@ fn table(kept: &[StoredBackup], now: Timestamp) -> Table {
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> Result<T, Error> {
-    serde_json::from_value(answer)
-        .map_err(|error| Error::Answer { what: "read the answer".into(), why: error.to_string() })
+    Ok(decode("read the answer", answer)?)
 }

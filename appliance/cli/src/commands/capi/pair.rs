@@ -6,16 +6,15 @@ use std::time::Duration;
 use api::core::{NAMESPACE, SECRET};
 use api::management_cluster::MANAGEMENT_CLUSTER;
 use api::meta::ObjectKey;
+use box_client::{Path, read_text};
 use capi::management::lease_key;
 use capi::pairing::{self, Identity, PairingError, TOKEN_LIFETIME};
 use capi::remote::Kubeconfig;
 use serde_json::Value;
 use stdx::{Hint as _, Secret};
 
-use crate::client::Path;
 use crate::commands::Context;
 use crate::error::Error;
-use crate::kubeconfig::slurp;
 
 /// Maximum looks at the state of the connection, until it is printed.
 const LOOKS_MAX: u32 = 5;
@@ -75,7 +74,7 @@ impl Admin {
 
 fn read(file: &FilePath) -> Result<Secret, Error> {
     let named = |source| Error::Read { file: file.display().to_string(), source };
-    slurp(file).map(Secret::from).map_err(named)
+    read_text(file).map(Secret::from).map_err(named)
 }
 
 fn refused(error: &PairingError) -> Error {

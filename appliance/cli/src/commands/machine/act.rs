@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use box_client::ApiObjects;
 use machine_actions::{
     Action, ActionError, ActionRequest, Confirmation, MachineActions, confirmation, offered,
 };
@@ -9,7 +10,6 @@ use status::view::Machine;
 
 use super::super::Context;
 use super::super::appliance::status::{machine_named, view};
-use crate::client::ApiObjects;
 use crate::error::Error;
 use crate::question::confirm::{Confirm, Reply};
 
@@ -108,5 +108,5 @@ pub fn actions(context: &Context) -> (MachineActions, Arc<ApiObjects>) {
 
 /// Converts the error of an action. The error of the box, if there is one, says more.
 pub fn refused(error: ActionError, objects: &ApiObjects) -> Error {
-    objects.failure().unwrap_or(Error::Action(error))
+    objects.failure().map_or(Error::Action(error), Error::Client)
 }

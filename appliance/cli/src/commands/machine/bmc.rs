@@ -1,13 +1,13 @@
 //! `bmc`: management controllers on the networks of the box, and their readings.
 
 use bmc_discovery::Proposal;
+use box_client::Path;
 use printers::bmc;
 use serde_json::json;
 
 use super::super::Context;
 use super::inventory::Arguments;
 use super::power::target;
-use crate::client::Path;
 use crate::error::Error;
 use crate::output::Format;
 

@@ -8,8 +8,8 @@ use api::tinkerbell::HARDWARE;
 
 use self::terminal::{Typed, keyboard};
 use super::super::{Context, name_of};
-use crate::client::{ConsoleOutput, Path};
 use crate::error::Error;
+use box_client::{ConsoleOutput, Path};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

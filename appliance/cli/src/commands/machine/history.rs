@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::core::EVENT;
 use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
+use box_client::{ClientError, Path, WatchEvent};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use status::boot_event::unknown_machine;
@@ -13,7 +14,6 @@ use status::words::Tone;
 use tokio::time::{Instant, timeout_at};
 
 use super::super::{Context, name_of};
-use crate::client::{Path, WatchEvent};
 use crate::duration::duration;
 use crate::error::Error;
 use crate::output::{Cell, Format, Table};
@@ -45,7 +45,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = match (context.find(HARDWARE, &arguments.machine).await, arguments.machine.parse())
     {
         // A machine without Hardware has a history too: its requests.
-        (Err(Error::Unknown { .. }), Ok(mac)) => {
+        (Err(Error::Client(ClientError::Unknown { .. })), Ok(mac)) => {
             json!({ "metadata": { "name": unknown_machine(mac) } })
         }
         (found, _) => found?,

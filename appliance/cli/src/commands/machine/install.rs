@@ -173,7 +173,7 @@ fn missing(option: &str, choices: &str) -> Error {
 }
 
 /// Converts the error of a form; each mistake names its option.
-fn named(error: ActionError, objects: &crate::client::ApiObjects) -> Error {
+fn named(error: ActionError, objects: &box_client::ApiObjects) -> Error {
     let ActionError::Fields(mistakes) = &error else { return act::refused(error, objects) };
     let options = mistakes.iter().map(|it| format!("--{}: {}", it.field.replace('_', "-"), it.why));
     let why = options.collect::<Vec<_>>().join(" ");

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use api::tinkerbell::HARDWARE;
+use box_client::Path;
 use status::log::LogLine;
 use status::plain;
 use status::words::Tone;
 
 use super::super::{Context, name_of};
-use crate::client::Path;
 use crate::error::Error;
 
 #[derive(Debug, clap::Args)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::bmc::{JOB, Job, MACHINE, TASK, Task};
 use api::tinkerbell::{HARDWARE, Hardware};
+use box_client::{ClientError, Path, WatchEvent};
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -11,7 +12,6 @@ use tokio::time::{Instant, timeout_at};
 use super::super::appliance::status as box_status;
 use super::super::{Context, name_of};
 use super::act;
-use crate::client::{Path, WatchEvent};
 use crate::duration::duration;
 use crate::error::Error;
 use crate::output::Format;
@@ -153,7 +153,7 @@ async fn confirmed(
 pub async fn target(context: &Context, text: &str, verb: &str) -> Result<Target, Error> {
     let object = match context.find(HARDWARE, text).await {
         Ok(object) => object,
-        Err(unknown @ Error::Unknown { .. }) => {
+        Err(unknown @ Error::Client(ClientError::Unknown { .. })) => {
             // Nothing but a name can be a Machine's.
             let machine = context.client.get_if_any(&context.path(MACHINE, text)).await?;
             let machine = machine.map(|object| name_of(&object)).ok_or(unknown)?;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::tinkerbell::{TEMPLATE, WORKFLOW};
+use box_client::Path;
 use serde_json::{Value, json};
 
 use super::super::{Context, name_of, with_id};
 use super::{follow, variables};
-use crate::client::Path;
 use crate::duration::duration;
 use crate::error::Error;
 

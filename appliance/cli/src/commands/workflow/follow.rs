@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::tinkerbell::{ActionState, State, WORKFLOW, Workflow};
+use box_client::{Path, WatchEvent};
 use jiff::Timestamp;
 use printers::workflow::{Feed, why};
 use serde_json::Value;
@@ -13,7 +14,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::super::Context;
 use super::typed;
-use crate::client::{Path, WatchEvent};
 use crate::error::Error;
 use crate::output::{Bar, Format};
 

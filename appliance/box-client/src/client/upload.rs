@@ -19,7 +19,7 @@ use tokio::time::{Instant, interval};
 use tokio_util::io::ReaderStream;
 
 use super::{Client, Path, reach, read_answer};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Size of one read, in bytes.
 const PIECE: usize = 256 << 10;
@@ -35,6 +35,7 @@ const PASSPHRASE: &str = "tinbox-passphrase";
 pub struct BackupUpload<'a> {
     /// Description for errors: `verify box.boxbak`.
     pub what: &'a str,
+    /// Path that receives the backup: to verify, to store or to restore it.
     pub path: &'a Path,
     /// Passphrase or key that opens the backup.
     pub secret: Option<&'a Secret>,
@@ -50,12 +51,11 @@ impl Client {
         sent: BackupUpload<'_>,
         file: (File, u64),
         tell: impl FnMut(u64),
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, ClientError> {
         let mut request = self.request(Method::POST, sent.path, "", "application/octet-stream");
         if let Some(secret) = sent.secret {
             let encoded = utf8_percent_encode(secret.expose(), NON_ALPHANUMERIC).to_string();
-            let unusable = |_| Error::Usage("the passphrase cannot be sent".to_owned());
-            let mut value = HeaderValue::from_str(&encoded).map_err(unusable)?;
+            let mut value = HeaderValue::from_str(&encoded).expect("percent-encoded is ASCII");
             value.set_sensitive(true);
             request = request.header(PASSPHRASE, value);
         }
@@ -72,7 +72,7 @@ impl Client {
         query: &str,
         file: (File, u64),
         tell: impl FnMut(u64),
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, ClientError> {
         let request = self.request(Method::POST, path, query, "application/octet-stream");
         self.send_file(&format!("update {path}"), request, file, tell).await
     }
@@ -83,7 +83,7 @@ impl Client {
         request: Builder,
         (file, size): (File, u64),
         mut tell: impl FnMut(u64),
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, ClientError> {
         let sent = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&sent);
         let pieces = ReaderStream::with_capacity(file, PIECE).map_ok(move |piece: Bytes| {

@@ -152,6 +152,7 @@ impl Path {
         Path::fixed("/apis/box.tinbox.dev/v1alpha1/reset", "the reset of the box")
     }
 
+    /// Returns the path as sent to the box, with its query if it has one.
     pub fn as_str(&self) -> &str {
         &self.path
     }

@@ -29,7 +29,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 
-use crate::error::Error;
+use crate::error::ClientError;
 use crate::kubeconfig::Kubeconfig;
 
 pub use api_objects::ApiObjects;
@@ -57,21 +57,27 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Body of a request: a document in memory, or a file that is read while it is sent.
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
+/// Receiver of a warning in a response of the box, for the person at the command.
+pub type ShowWarning = fn(&str);
+
 /// Client of one box; clones share the connection.
 #[derive(Clone)]
 pub struct Client {
+    show_warning: ShowWarning,
     http: HyperClient<HttpsConnector<HttpConnector>, Body>,
     server: String,
     authorization: HeaderValue,
 }
 
 impl Client {
-    /// Creates a client for the box of a kubeconfig. Sends no request.
+    /// Creates a client for the box of a kubeconfig. Sends no request. `show_warning` receives each
+    /// different warning of the box once.
     ///
     /// # Errors
     /// The CA or the token of the kubeconfig cannot be used.
-    pub fn new(kubeconfig: &Kubeconfig) -> Result<Client, Error> {
-        let unusable = |why: String| Error::Answer { what: "prepare TLS".to_owned(), why };
+    pub fn new(kubeconfig: &Kubeconfig, show_warning: ShowWarning) -> Result<Client, ClientError> {
+        let unusable =
+            |why: String| ClientError::Unusable { server: kubeconfig.server.clone(), why };
         let mut roots = RootCertStore::empty();
         for authority in &kubeconfig.authorities {
             roots.add(authority.clone()).map_err(|error| unusable(error.to_string()))?;
@@ -102,7 +108,8 @@ impl Client {
             HeaderValue::from_str(&format!("Bearer {}", kubeconfig.token.expose()))
                 .map_err(|_| unusable("the token is not valid in a header".to_owned()))?;
         authorization.set_sensitive(true);
-        Ok(Client { http, server: kubeconfig.server.clone(), authorization })
+        let server = kubeconfig.server.clone();
+        Ok(Client { show_warning, http, server, authorization })
     }
 
     /// Returns the URL of the box.
@@ -111,22 +118,26 @@ impl Client {
     }
 
     /// Reads an object or a document.
-    pub async fn get(&self, path: &Path) -> Result<Value, Error> {
+    pub async fn get(&self, path: &Path) -> Result<Value, ClientError> {
         let what = format!("read {path}");
         self.answer(&what, Method::GET, path, "", None).await
     }
 
     /// Reads an object or a document; `None` if it does not exist (404).
-    pub async fn get_if_any(&self, path: &Path) -> Result<Option<Value>, Error> {
+    pub async fn get_if_any(&self, path: &Path) -> Result<Option<Value>, ClientError> {
         match self.get(path).await {
             Ok(value) => Ok(Some(value)),
-            Err(Error::Refused { code: 404, .. }) => Ok(None),
+            Err(ClientError::Refused { code: 404, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Lists all objects of a collection. Returns the objects and the revision of the list.
-    pub async fn list(&self, path: &Path, selector: &str) -> Result<(Vec<Value>, String), Error> {
+    pub async fn list(
+        &self,
+        path: &Path,
+        selector: &str,
+    ) -> Result<(Vec<Value>, String), ClientError> {
         let what = format!("list {path}");
         let mut items = Vec::new();
         let mut token = String::new();
@@ -150,31 +161,36 @@ impl Client {
     }
 
     /// Creates an object in a collection.
-    pub async fn create(&self, path: &Path, object: &Value) -> Result<Value, Error> {
+    pub async fn create(&self, path: &Path, object: &Value) -> Result<Value, ClientError> {
         let what = format!("create {path}");
         self.answer(&what, Method::POST, path, "", Some(object)).await
     }
 
     /// Starts an operation that creates no API object.
-    pub async fn post(&self, path: &Path, query: &str, order: &Value) -> Result<Value, Error> {
+    pub async fn post(
+        &self,
+        path: &Path,
+        query: &str,
+        order: &Value,
+    ) -> Result<Value, ClientError> {
         let what = format!("start {path}");
         self.answer(&what, Method::POST, path, query, Some(order)).await
     }
 
     /// Replaces an object. If `object` has a `resourceVersion`, it must be the current revision.
-    pub async fn replace(&self, path: &Path, object: &Value) -> Result<Value, Error> {
+    pub async fn replace(&self, path: &Path, object: &Value) -> Result<Value, ClientError> {
         let what = format!("change {path}");
         self.answer(&what, Method::PUT, path, "", Some(object)).await
     }
 
     /// Changes the fields of an object that `patch` contains (JSON merge patch, RFC 7396).
-    pub async fn patch(&self, path: &Path, patch: &Value) -> Result<Value, Error> {
+    pub async fn patch(&self, path: &Path, patch: &Value) -> Result<Value, ClientError> {
         let what = format!("change {path}");
         self.answer(&what, Method::PATCH, path, "", Some(patch)).await
     }
 
     /// Requests the deletion of an object.
-    pub async fn delete(&self, path: &Path, uid: &str) -> Result<Value, Error> {
+    pub async fn delete(&self, path: &Path, uid: &str) -> Result<Value, ClientError> {
         let what = format!("delete {path}");
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid },
@@ -189,7 +205,7 @@ impl Client {
         path: &Path,
         query: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, ClientError> {
         let whole = async { self.read(self.send(method, path, query, body).await?).await };
         let (code, body) = tokio::time::timeout(ANSWER_TIMEOUT, whole)
             .await
@@ -198,9 +214,9 @@ impl Client {
     }
 
     /// Reads the whole response. Returns the status code and the body.
-    async fn read(&self, response: Response<Incoming>) -> Result<(u16, Bytes), Error> {
+    async fn read(&self, response: Response<Incoming>) -> Result<(u16, Bytes), ClientError> {
         let code = response.status().as_u16();
-        warning::show(response.headers());
+        warning::show_new(response.headers(), self.show_warning);
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
         let body = body.map_err(|error| reach::broken(&self.server, error.as_ref()))?;
         Ok((code, body.to_bytes()))
@@ -212,7 +228,7 @@ impl Client {
         path: &Path,
         query: &str,
         body: Option<&Value>,
-    ) -> Result<Response<Incoming>, Error> {
+    ) -> Result<Response<Incoming>, ClientError> {
         let content = match method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
@@ -232,8 +248,8 @@ impl Client {
             .header(AUTHORIZATION, self.authorization.clone())
     }
 
-    async fn ask(&self, request: Builder, body: Body) -> Result<Response<Incoming>, Error> {
-        let request = request.body(body).map_err(|error| Error::Answer {
+    async fn ask(&self, request: Builder, body: Body) -> Result<Response<Incoming>, ClientError> {
+        let request = request.body(body).map_err(|error| ClientError::Answer {
             what: format!("ask {}", self.server),
             why: error.to_string(),
         })?;
@@ -247,11 +263,11 @@ impl Client {
 }
 
 /// Parses a response. Returns the object, or the error that the box reported.
-fn read_answer(what: &str, code: u16, body: &[u8]) -> Result<Value, Error> {
+fn read_answer(what: &str, code: u16, body: &[u8]) -> Result<Value, ClientError> {
     let read = serde_json::from_slice::<Value>(body);
     if (200..300).contains(&code) {
         let what = what.to_owned();
-        return read.map_err(|error| Error::Answer { what, why: error.to_string() });
+        return read.map_err(|error| ClientError::Answer { what, why: error.to_string() });
     }
     let status = read.unwrap_or_default();
     let text = |key: &str| status[key].as_str().filter(|text| !text.is_empty());
@@ -259,7 +275,7 @@ fn read_answer(what: &str, code: u16, body: &[u8]) -> Result<Value, Error> {
     let message = text("message").map_or_else(|| format!("HTTP status {code}"), str::to_owned);
     let (message, hint) = stdx::split_hint(&message);
     let (message, hint) = (message.to_owned(), hint.map(str::to_owned));
-    Err(Error::Refused { what: what.to_owned(), code, reason, message, hint })
+    Err(ClientError::Refused { what: what.to_owned(), code, reason, message, hint })
 }
 
 #[cfg(test)]
@@ -273,7 +289,6 @@ mod tests {
         let body = json!({ "reason": "Conflict", "message": "it is busy\nhint: wait a moment" });
         let error = read_answer("create backup", 409, body.to_string().as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), "cannot create backup: it is busy");
-        let printed = crate::report(&error, "tinbox");
-        assert_eq!(printed, "error: cannot create backup: it is busy\nhint: wait a moment\n");
+        assert_eq!(error.hint("tinbox").as_deref(), Some("wait a moment"));
     }
 }

@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
 use super::{ANSWER_TIMEOUT, Client, Path, reach, read_answer};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Body of a conditional request.
 pub enum NewContent<'a> {
@@ -30,7 +30,7 @@ impl Client {
         query: &str,
         tag: &str,
         new: NewContent<'_>,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, ClientError> {
         let (method, content, body) = match new {
             NewContent::Text(text) => (Method::PUT, "application/toml", text.to_owned()),
             NewContent::Part(part) => (Method::PATCH, "application/json", part.to_string()),
@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// Reads one document with a query.
-    pub async fn get_with(&self, path: &Path, query: &str) -> Result<Value, Error> {
+    pub async fn get_with(&self, path: &Path, query: &str) -> Result<Value, ClientError> {
         self.answer(&format!("get {path}"), Method::GET, path, query, None).await
     }
 }

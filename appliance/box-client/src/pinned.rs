@@ -18,7 +18,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use sha2::{Digest as _, Sha256};
 use status::access::{is_same, pin};
 
-use crate::error::{Error, ReachFailure};
+use crate::error::{ClientError, ReachFailure};
 
 /// Maximum size of a response, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
@@ -87,7 +87,7 @@ pub async fn ask(
     wanted: Option<&str>,
     request: http::request::Builder,
     body: String,
-) -> Result<(Response<Bytes>, String), Error> {
+) -> Result<(Response<Bytes>, String), ClientError> {
     ask_for(address, (wanted, ANSWER_WAIT), request, body.into()).await
 }
 
@@ -100,9 +100,9 @@ pub async fn ask_for(
     (wanted, wait): (Option<&str>, Duration),
     request: http::request::Builder,
     body: Bytes,
-) -> Result<(Response<Bytes>, String), Error> {
+) -> Result<(Response<Bytes>, String), ClientError> {
     let unusable =
-        |why: String| Error::Answer { what: format!("connect to the box at {address}"), why };
+        |why: String| ClientError::Answer { what: format!("connect to the box at {address}"), why };
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let verifier = Arc::new(PinVerifier {
         wanted: wanted.map(str::to_owned),
@@ -128,13 +128,16 @@ pub async fn ask_for(
         request.body(Full::from(body)).map_err(|error| unusable(error.to_string()))?;
     let asked = tokio::time::timeout(wait, client.request(request)).await;
     let found = verifier.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let reach =
-        |trouble, why: String| Error::Reach { server: format!("https://{address}"), trouble, why };
+    let reach = |trouble, why: String| ClientError::Reach {
+        server: format!("https://{address}"),
+        trouble,
+        why,
+    };
     let answer = match (asked, wanted, found.clone()) {
         (Ok(Ok(answer)), _, _) => answer,
         (_, Some(wanted), Some(found)) if !is_same(wanted, &found) => {
             let (address, wanted) = (address.to_owned(), wanted.to_owned());
-            return Err(Error::Untrusted { address, found, wanted });
+            return Err(ClientError::Untrusted { address, found, wanted });
         }
         (Ok(Err(error)), _, _) => return Err(reach(ReachFailure::Address, stdx::chain(&error))),
         (Err(_), _, _) => return Err(reach(ReachFailure::Silent, "no answer in time".to_owned())),

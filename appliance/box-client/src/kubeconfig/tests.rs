@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Kubeconfig, find, parse};
+use super::{Kubeconfig, parse};
 
 const PEM: &str = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
 
@@ -75,8 +75,8 @@ fn the_first_that_there_is() {
     let home = tempfile::tempdir().unwrap();
     let mine = home.path().join(".tinbox/admin.kubeconfig");
     let given = Some(PathBuf::from("given"));
-    assert_eq!(find(given, Some(home.path().into())).unwrap(), PathBuf::from("given"));
+    assert_eq!(Kubeconfig::find(given, Some(home.path().into())).unwrap(), PathBuf::from("given"));
     std::fs::create_dir(mine.parent().unwrap()).unwrap();
     std::fs::write(&mine, "").unwrap();
-    assert_eq!(find(None, Some(home.path().into())).unwrap(), mine);
+    assert_eq!(Kubeconfig::find(None, Some(home.path().into())).unwrap(), mine);
 }

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::{ANSWER_TIMEOUT, Client, Path, reach, read_answer};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Output of a serial console.
 pub struct ConsoleOutput {
@@ -20,7 +20,7 @@ impl ConsoleOutput {
     ///
     /// # Errors
     /// The connection is lost.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         while let Some(frame) = self.body.frame().await {
             let frame = frame.map_err(|error| reach::broken(&self.server, &error))?;
             if let Ok(data) = frame.into_data() {
@@ -37,7 +37,7 @@ impl Client {
     ///
     /// # Errors
     /// The box does not respond, or the machine has no console.
-    pub async fn console(&self, path: &Path, follow: bool) -> Result<ConsoleOutput, Error> {
+    pub async fn console(&self, path: &Path, follow: bool) -> Result<ConsoleOutput, ClientError> {
         let what = format!("show the {path}");
         let query = if follow { "?follow=true" } else { "" };
         let silent = |_| reach::silent(&self.server);
@@ -46,7 +46,7 @@ impl Client {
         if !response.status().is_success() {
             let (code, body) = self.read(response).await?;
             read_answer(&what, code, &body)?;
-            return Err(Error::Answer { what, why: format!("HTTP status {code}") });
+            return Err(ClientError::Answer { what, why: format!("HTTP status {code}") });
         }
         Ok(ConsoleOutput { body: response.into_body(), server: self.server.clone() })
     }
@@ -55,7 +55,11 @@ impl Client {
     ///
     /// # Errors
     /// The box does not respond, or the machine accepts no characters.
-    pub async fn type_characters(&self, path: &Path, characters: Vec<u8>) -> Result<(), Error> {
+    pub async fn type_characters(
+        &self,
+        path: &Path,
+        characters: Vec<u8>,
+    ) -> Result<(), ClientError> {
         let request = self.request(Method::POST, path, "", "application/octet-stream");
         let body = Full::new(characters.into()).map_err(|never| match never {}).boxed_unsync();
         let whole = async { self.read(self.ask(request, body).await?).await };

@@ -10,7 +10,7 @@ use rustls_pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use stdx::Secret;
 
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Maximum size in bytes of a kubeconfig, and of a file that it names.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -22,40 +22,41 @@ pub struct Kubeconfig {
     pub server: String,
     /// CA certificates that may sign the box's certificate.
     pub authorities: Vec<CertificateDer<'static>>,
+    /// Bearer token of the user, sent with every request.
     pub token: Secret,
     /// Namespace of the current context; `None` if the context has none.
     pub namespace: Option<String>,
 }
 
-/// Returns the path of the kubeconfig: `given`, else `~/.tinbox/admin.kubeconfig`, else
-/// `/var/lib/tinbox/admin.kubeconfig`.
-///
-/// # Errors
-/// None of the files exists.
-pub fn find(given: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Error> {
-    if let Some(path) = given {
-        return Ok(path);
-    }
-    let own = home.map(|home| home.join(".tinbox/admin.kubeconfig"));
-    let places = own.into_iter().chain(["/var/lib/tinbox/admin.kubeconfig".into()]);
-    let places: Vec<PathBuf> = places.collect();
-    if let Some(path) = places.iter().find(|path| path.exists()) {
-        return Ok(path.clone());
-    }
-    let looked: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
-    Err(Error::NoKubeconfig(looked.join(", ")))
-}
-
 impl Kubeconfig {
+    /// Returns the path of the kubeconfig: `given`, else `~/.tinbox/admin.kubeconfig`, else
+    /// `/var/lib/tinbox/admin.kubeconfig`.
+    ///
+    /// # Errors
+    /// None of the files exists.
+    pub fn find(given: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, ClientError> {
+        if let Some(path) = given {
+            return Ok(path);
+        }
+        let own = home.map(|home| home.join(".tinbox/admin.kubeconfig"));
+        let places = own.into_iter().chain(["/var/lib/tinbox/admin.kubeconfig".into()]);
+        let places: Vec<PathBuf> = places.collect();
+        if let Some(path) = places.iter().find(|path| path.exists()) {
+            return Ok(path.clone());
+        }
+        let looked: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+        Err(ClientError::NoKubeconfig(looked.join(", ")))
+    }
+
     /// Reads the kubeconfig, and the files that it names.
     ///
     /// # Errors
     /// A file cannot be read, or a field is missing or not valid.
-    pub fn read(path: &Path) -> Result<Kubeconfig, Error> {
-        let text = slurp(path)
-            .map_err(|source| Error::Read { file: path.display().to_string(), source })?;
+    pub fn read(path: &Path) -> Result<Kubeconfig, ClientError> {
+        let text = read_text(path)
+            .map_err(|source| ClientError::Read { file: path.display().to_string(), source })?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        parse(&text, folder).map_err(|why| Error::Kubeconfig { path: path.to_owned(), why })
+        parse(&text, folder).map_err(|why| ClientError::Kubeconfig { path: path.to_owned(), why })
     }
 }
 
@@ -172,11 +173,15 @@ fn token(user: &User, folder: &Path) -> Result<Secret, String> {
 /// Reads a file that the kubeconfig names; a relative path begins at the folder of the kubeconfig.
 fn named(folder: &Path, file: &Path) -> Result<String, String> {
     let path = folder.join(file);
-    slurp(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    read_text(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Reads a file of a limited size.
-pub fn slurp(path: &Path) -> std::io::Result<String> {
+/// Reads a small text file, such as a kubeconfig or a passphrase; at most its first
+/// [`FILE_BYTES_MAX`] bytes.
+///
+/// # Errors
+/// The file cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
     use std::io::Read as _;
     let mut text = String::new();
     std::fs::File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;

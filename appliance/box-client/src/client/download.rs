@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Client, Path, reach, read_answer};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Maximum time without data. The box makes the whole file before it sends the first byte.
 const STALLED: Duration = Duration::from_secs(300);
@@ -20,12 +20,12 @@ impl Client {
     ///
     /// # Errors
     /// The request fails, the file is shorter than its declared size, or `take` fails.
-    pub async fn download(
+    pub async fn download<E: From<ClientError>>(
         &self,
         path: &Path,
         order: &Value,
-        mut take: impl FnMut(&[u8], u64, u64) -> Result<(), Error>,
-    ) -> Result<u64, Error> {
+        mut take: impl FnMut(&[u8], u64, u64) -> Result<(), E>,
+    ) -> Result<u64, E> {
         let silent = |_| reach::silent(&self.server);
         let asked = timeout(STALLED, self.send(Method::POST, path, "", Some(order)));
         let response = asked.await.map_err(silent)??;
@@ -34,14 +34,15 @@ impl Client {
         if !response.status().is_success() {
             let (code, body) = self.read(response).await?;
             read_answer(&what, code, &body)?;
-            return Err(Error::Answer { what, why: format!("HTTP status {code}") });
+            return Err(ClientError::Answer { what, why: format!("HTTP status {code}") }.into());
         }
         let length = response.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
         let Some(whole) = length.and_then(|it| it.parse::<u64>().ok()) else {
-            return Err(Error::Answer {
+            return Err(ClientError::Answer {
                 what,
                 why: format!("HTTP status {code} without a length"),
-            });
+            }
+            .into());
         };
         let (mut body, mut done) = (response.into_body(), 0);
         while let Some(frame) = timeout(STALLED, body.frame()).await.map_err(silent)? {
@@ -53,7 +54,10 @@ impl Client {
         }
         match done == whole {
             true => Ok(done),
-            false => Err(Error::Answer { what, why: format!("received {done} of {whole} bytes") }),
+            false => {
+                let why = format!("received {done} of {whole} bytes");
+                Err(ClientError::Answer { what, why }.into())
+            }
         }
     }
 }

@@ -5,27 +5,27 @@ use std::io;
 
 use rustls::CertificateError;
 
-use crate::error::{Error, ReachFailure};
+use crate::error::{ClientError, ReachFailure};
 
 /// Returns the error of a request without a response.
-pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
+pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> ClientError {
     let (trouble, why) = tell(error).unwrap_or_else(|| {
         let trouble = if error.is_connect() { ReachFailure::Silent } else { ReachFailure::Broken };
         (trouble, stdx::chain(error))
     });
-    Error::Reach { server: server.to_owned(), trouble, why }
+    ClientError::Reach { server: server.to_owned(), trouble, why }
 }
 
 /// Returns the error of a response that was interrupted.
-pub fn broken(server: &str, error: &(dyn StdError + 'static)) -> Error {
+pub fn broken(server: &str, error: &(dyn StdError + 'static)) -> ClientError {
     let why = format!("the response was interrupted: {}", stdx::chain(error));
-    Error::Reach { server: server.to_owned(), trouble: ReachFailure::Broken, why }
+    ClientError::Reach { server: server.to_owned(), trouble: ReachFailure::Broken, why }
 }
 
 /// Returns the error of a request without a response in time.
-pub fn silent(server: &str) -> Error {
+pub fn silent(server: &str) -> ClientError {
     let why = "it did not respond in time".to_owned();
-    Error::Reach { server: server.to_owned(), trouble: ReachFailure::Silent, why }
+    ClientError::Reach { server: server.to_owned(), trouble: ReachFailure::Silent, why }
 }
 
 fn tell(error: &(dyn StdError + 'static)) -> Option<(ReachFailure, String)> {

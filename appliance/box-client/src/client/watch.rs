@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{ANSWER_TIMEOUT, Client, Path, path, reach, read_answer};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Maximum number of queued events.
 const QUEUE: usize = 64;
@@ -40,7 +40,7 @@ pub enum WatchEvent {
 
 /// Running watch. Dropping the value ends the watch.
 pub struct Watch {
-    receiver: mpsc::Receiver<Result<WatchEvent, Error>>,
+    receiver: mpsc::Receiver<Result<WatchEvent, ClientError>>,
     task: JoinHandle<()>,
 }
 
@@ -55,10 +55,10 @@ impl Watch {
     ///
     /// # Errors
     /// The request fails for a permanent reason. The watch has ended.
-    pub async fn next(&mut self) -> Result<WatchEvent, Error> {
+    pub async fn next(&mut self) -> Result<WatchEvent, ClientError> {
         self.receiver.recv().await.unwrap_or_else(|| {
             let why = "the watch has ended".to_owned();
-            Err(Error::Answer { what: "watch".to_owned(), why })
+            Err(ClientError::Answer { what: "watch".to_owned(), why })
         })
     }
 }
@@ -83,7 +83,7 @@ struct Watcher {
     client: Client,
     path: Path,
     selector: String,
-    sender: mpsc::Sender<Result<WatchEvent, Error>>,
+    sender: mpsc::Sender<Result<WatchEvent, ClientError>>,
 }
 
 impl Watcher {
@@ -113,7 +113,11 @@ impl Watcher {
     }
 
     /// Runs one list and the streams that follow it.
-    async fn round(&self, backoff: &mut Backoff, away: &mut bool) -> Result<StreamEnd, Error> {
+    async fn round(
+        &self,
+        backoff: &mut Backoff,
+        away: &mut bool,
+    ) -> Result<StreamEnd, ClientError> {
         let (items, mut revision) = self.client.list(&self.path, &self.selector).await?;
         *away = false;
         backoff.reset();
@@ -130,7 +134,7 @@ impl Watcher {
         }
     }
 
-    async fn stream(&self, revision: &str) -> Result<StreamEnd, Error> {
+    async fn stream(&self, revision: &str) -> Result<StreamEnd, ClientError> {
         let seconds = STREAM_SECONDS.to_string();
         let query = path::query(&[
             ("watch", "true"),
@@ -199,7 +203,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, data: &[u8]) -> Result<(), Error> {
+    fn push(&mut self, data: &[u8]) -> Result<(), ClientError> {
         if self.buffer.len() + data.len() > LINE_BYTES_MAX {
             return Err(unreadable(format!("a line has more than {LINE_BYTES_MAX} bytes")));
         }
@@ -207,7 +211,7 @@ impl Lines {
         Ok(())
     }
 
-    fn next(&mut self) -> Option<Result<Value, Error>> {
+    fn next(&mut self) -> Option<Result<Value, ClientError>> {
         let Some(at) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
             self.searched = self.buffer.len();
             return None;
@@ -219,8 +223,8 @@ impl Lines {
     }
 }
 
-fn unreadable(why: String) -> Error {
-    Error::Answer { what: "read the watch".to_owned(), why }
+fn unreadable(why: String) -> ClientError {
+    ClientError::Answer { what: "read the watch".to_owned(), why }
 }
 
 #[cfg(test)]

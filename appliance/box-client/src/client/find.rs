@@ -8,7 +8,7 @@ use serde_json::Value;
 use stdx::MacAddr;
 
 use super::{Client, Path};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// JSON pointer to the annotation with the id from an older hardware file.
 const LEGACY_ID: &str = "/metadata/annotations/tinbox.dev~1legacy-id";
@@ -23,7 +23,7 @@ pub async fn find(
     resource: Resource,
     namespace: &str,
     text: &str,
-) -> Result<Value, Error> {
+) -> Result<Value, ClientError> {
     let by_name = Path::object(resource, namespace, text);
     if !text.is_empty()
         && let Some(object) = client.get_if_any(&by_name).await?
@@ -39,20 +39,20 @@ fn pick(
     resource: Resource,
     namespace: &str,
     text: &str,
-) -> Result<Value, Error> {
+) -> Result<Value, ClientError> {
     let mut found: Vec<Value> =
         items.into_iter().filter(|it| is_called(it, resource, text)).collect();
     match (found.pop(), found.is_empty()) {
         (Some(object), true) => Ok(object),
         (None, _) => {
             let (text, namespace) = (text.to_owned(), namespace.to_owned());
-            Err(Error::Unknown { resource, text, namespace })
+            Err(ClientError::Unknown { resource, text, namespace })
         }
         (Some(last), false) => {
             found.push(last);
             let name = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
             let names: Vec<String> = found.iter().filter_map(name).collect();
-            Err(Error::Ambiguous { resource, text: text.to_owned(), names: names.join(", ") })
+            Err(ClientError::Ambiguous { resource, text: text.to_owned(), names: names.join(", ") })
         }
     }
 }

@@ -1,19 +1,18 @@
 //! Warnings in the box's responses (RFC 7234 section 5.5, as Kubernetes uses it).
 
-use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::header::WARNING;
 use status::plain;
 
-/// Maximum number of different warnings that one command shows.
+/// Maximum number of different warnings that one program shows.
 const SHOWN_MAX: usize = 16;
 /// Warnings that were shown already; a warning is shown only once.
 static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Prints the warnings of a response that were not shown yet.
-pub fn show(headers: &HeaderMap) {
+/// Shows the warnings of a response that were not shown yet.
+pub fn show_new(headers: &HeaderMap, show: super::ShowWarning) {
     let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for text in headers
         .get_all(WARNING)
@@ -21,8 +20,7 @@ pub fn show(headers: &HeaderMap) {
         .filter_map(|it| text(&String::from_utf8_lossy(it.as_bytes())))
     {
         if shown.len() < SHOWN_MAX && !shown.contains(&text) {
-            // A closed standard error must not stop the work.
-            let _ = writeln!(std::io::stderr().lock(), "warning: {text}");
+            show(&text);
             shown.push(text);
         }
     }

@@ -8,13 +8,13 @@ use objects::{ObjectError, Objects, Pending};
 use serde_json::Value;
 
 use super::{Client, Path};
-use crate::error::Error;
+use crate::error::ClientError;
 
 /// Access to objects under the rights of the kubeconfig's user.
 pub struct ApiObjects {
     client: Client,
     /// Latest error that is not about an object; it says more than an [`ObjectError`] can.
-    failure: Mutex<Option<Error>>,
+    failure: Mutex<Option<ClientError>>,
 }
 
 impl ApiObjects {
@@ -24,19 +24,19 @@ impl ApiObjects {
     }
 
     /// Takes the error of the client that ended an action; `None` if there was none.
-    pub fn failure(&self) -> Option<Error> {
+    pub fn failure(&self) -> Option<ClientError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn error(&self, what: &Path, error: Error) -> ObjectError {
+    fn error(&self, what: &Path, error: ClientError) -> ObjectError {
         let name = what.to_string();
         match &error {
-            Error::Refused { code: 404, .. } => ObjectError::NotFound(name),
-            Error::Refused { code: 409, reason, .. } if reason == "AlreadyExists" => {
+            ClientError::Refused { code: 404, .. } => ObjectError::NotFound(name),
+            ClientError::Refused { code: 409, reason, .. } if reason == "AlreadyExists" => {
                 ObjectError::AlreadyExists(name)
             }
-            Error::Refused { code: 409, .. } => ObjectError::Conflict(name),
-            Error::Refused { code: 400 | 422, message, .. } => {
+            ClientError::Refused { code: 409, .. } => ObjectError::Conflict(name),
+            ClientError::Refused { code: 400 | 422, message, .. } => {
                 ObjectError::Invalid(message.clone())
             }
             _ => {
