@@ -37,7 +37,7 @@ pub use conditional::NewContent;
 pub use console::ConsoleOutput;
 pub use find::find;
 pub use path::{Path, query};
-pub use upload::BackupUpload;
+pub use upload::{BackupUpload, UploadContent};
 pub use watch::{Watch, WatchEvent};
 
 /// Maximum size of a response, in bytes.

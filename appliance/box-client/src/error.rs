@@ -244,6 +244,7 @@ fn refused(code: u16, reason: &str) -> Option<&'static str> {
 fn noun(resource: &Resource) -> String {
     match (resource.group, resource.kind) {
         ("bmc.tinkerbell.org", kind) => format!("BMC {}", kind.to_lowercase()),
+        (_, "OSImage") => "OS image".to_owned(),
         (_, kind) => kind.to_lowercase(),
     }
 }
@@ -256,6 +257,7 @@ fn place(namespace: &str) -> String {
 fn command(resource: &Resource) -> String {
     match resource.kind {
         "Network" | "Template" | "Workflow" => resource.kind.to_lowercase(),
+        "OSImage" => "os-image".to_owned(),
         _ => "hardware".to_owned(),
     }
 }

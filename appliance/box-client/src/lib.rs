@@ -14,8 +14,8 @@ mod kubeconfig;
 pub mod pinned;
 
 pub use client::{
-    ApiObjects, BackupUpload, Client, ConsoleOutput, NewContent, Path, ShowWarning, Watch,
-    WatchEvent, find, query,
+    ApiObjects, BackupUpload, Client, ConsoleOutput, NewContent, Path, ShowWarning, UploadContent,
+    Watch, WatchEvent, find, query,
 };
 pub use error::{ClientError, ReachFailure, decode};
 pub use kubeconfig::{Kubeconfig, read_text};

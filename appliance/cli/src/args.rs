@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum as _};
 
 use crate::commands::{
-    access, appliance, backup, capi, generated, hardware, image, machine, network, template,
-    update, workflow,
+    access, appliance, backup, capi, generated, hardware, image, machine, network, os_image,
+    template, update, workflow,
 };
 use crate::output::Format;
 
@@ -125,6 +125,9 @@ pub enum Command {
     /// Manage the cache of downloaded images and files
     #[command(subcommand)]
     Image(image::Command),
+    /// Manage the OS images that machines install
+    #[command(subcommand, alias = "osimage")]
+    OsImage(os_image::Command),
     /// Manage the networks that the box serves
     #[command(subcommand, alias = "net")]
     Network(network::Command),
@@ -173,6 +176,11 @@ mod tests {
             ("machine story nuc1 --follow", "machine history nuc1 --follow"),
             ("network heard", "network clients"),
             ("network rearm eth1", "network resume eth1"),
+            ("osimage rm debian-13 --yes", "os-image delete debian-13 --yes"),
+            (
+                "osimage upload a b --distro c --version d",
+                "os-image push a b --distro c --version d",
+            ),
             ("upgrade status --wait", "update status --wait"),
             ("upgrade apply a.update", "update apply a.update"),
             ("upgrade rollback", "update rollback"),

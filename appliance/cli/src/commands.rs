@@ -9,6 +9,7 @@ pub mod hardware;
 pub mod image;
 pub mod machine;
 pub mod network;
+pub mod os_image;
 pub mod template;
 pub mod update;
 pub mod workflow;

@@ -6,7 +6,7 @@ use std::io::Write as _;
 
 use crate::commands::{
     Context, access, appliance, backup, capi, generated, hardware, image, machine, network,
-    template, update, workflow,
+    os_image, template, update, workflow,
 };
 use crate::error::Error;
 use crate::output::{Format, Printer};
@@ -63,6 +63,7 @@ pub async fn run(args: Args, is_tink: bool) -> Result<(), Error> {
         Command::Machine(command) => machine::run(&context, command).await,
         Command::Bmc(command) => machine::bmc::run(&context, command).await,
         Command::Image(command) => image::run(&context, command).await,
+        Command::OsImage(command) => os_image::run(&context, command).await,
         Command::Network(command) => network::run(&context, command).await,
         Command::Update(command) => update::run(&context, command).await,
         Command::Backup(command) => backup::run(&context, out, command).await,

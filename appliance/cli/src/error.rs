@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use box_client::ClientError;
 use box_flash::FlashError;
+use image_catalog::CatalogError;
 use machine_actions::ActionError;
 use stdx::Hint as _;
 use template_library::LibraryError;
@@ -67,6 +68,9 @@ pub enum Error {
     /// An action on a machine was not requested.
     #[error(transparent)]
     Action(ActionError),
+    /// An OS image was not read or written.
+    #[error(transparent)]
+    Catalog(CatalogError),
     /// The command is of older Tinkerbell, and another one does its work now.
     #[error("this command no longer exists")]
     Retired(&'static str),
@@ -169,6 +173,10 @@ impl Error {
                 }
                 error => error.hint()?.to_owned(),
             },
+            Error::Catalog(CatalogError::Missing(_)) => {
+                format!("`{program} os-image list` shows all names")
+            }
+            Error::Catalog(error) => error.hint()?.to_owned(),
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
             Error::TooLate { longer, .. } => match longer {
                 Some(command) => format!("`{program} {command}` waits longer"),

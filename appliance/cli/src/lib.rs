@@ -39,7 +39,12 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         .enable_all()
         .build()
         .map_err(Error::Output)
-        .and_then(|runtime| runtime.block_on(dispatch::run(args, program == "tink")));
+        .and_then(|runtime| {
+            let done = runtime.block_on(dispatch::run(args, program == "tink"));
+            // A thread that waits for standard input must not delay the end.
+            runtime.shutdown_background();
+            done
+        });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,

@@ -1,5 +1,7 @@
 //! Errors of the catalog, as sentences for a person.
 
+use std::borrow::Cow;
+
 use machine_install::InstallError;
 use objects::ObjectError;
 use stdx::Hint;
@@ -20,6 +22,9 @@ pub enum CatalogError {
     /// Fields of the form are not valid.
     #[error("{}", .0.iter().map(|it| it.why.as_str()).collect::<Vec<_>>().join(" "))]
     Fields(Vec<FieldError>),
+    /// Another OSImage has this name.
+    #[error("an OS image is called {0}")]
+    Taken(String),
     /// No OSImage has this name.
     #[error("no OS image is called {0}")]
     Missing(String),
@@ -32,9 +37,13 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    pub(crate) fn taken(name: &str) -> Self {
-        let why = format!("An OS image is called {name}. Choose another name, or delete that one.");
-        Self::Fields(vec![FieldError { field: "name", why }])
+    /// Returns the errors of single fields, to show beside them; empty for other errors.
+    pub fn fields(&self) -> Cow<'_, [FieldError]> {
+        match self {
+            Self::Fields(fields) => fields.into(),
+            Self::Taken(_) => vec![FieldError { field: "name", why: stdx::sentences(self) }].into(),
+            _ => Cow::default(),
+        }
     }
 }
 
@@ -42,6 +51,7 @@ impl Hint for CatalogError {
     fn hint(&self) -> Option<&str> {
         match self {
             Self::Fields(_) => None,
+            Self::Taken(_) => Some("choose another name, or delete that one"),
             Self::Missing(_) => Some("reload the page"),
             Self::Install(error) => error.hint(),
             Self::Object(error) => error.hint(),

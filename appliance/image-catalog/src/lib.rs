@@ -24,8 +24,10 @@ pub use error::{CatalogError, FieldError};
 pub use form::{CheckedImage, ImageForm};
 pub use known::{KNOWN, KnownImage};
 
-/// Namespace of the OSImages that a person creates.
-const NAMESPACE: &str = "default";
+/// Namespace of the OSImages that a person creates on the pages, and of all uploaded files.
+pub const NAMESPACE: &str = "default";
+/// Maximum size of an uploaded image in bytes: that of a large disk.
+pub const UPLOAD_BYTES_MAX: u64 = 64 << 30;
 /// Distributions whose systems read another format than that of cloud-init.
 const FLATCAR: &str = "flatcar";
 const TALOS: &str = "talos";
@@ -49,12 +51,18 @@ pub struct ImageSummary {
 #[derive(Clone)]
 pub struct ImageCatalog {
     objects: Arc<dyn Objects>,
+    namespace: String,
 }
 
 impl ImageCatalog {
-    /// Creates a catalog of the OSImages in `objects`.
+    /// Creates a catalog of the OSImages in `objects`, in the namespace [`NAMESPACE`].
     pub fn new(objects: Arc<dyn Objects>) -> Self {
-        Self { objects }
+        Self::in_namespace(objects, NAMESPACE)
+    }
+
+    /// Creates a catalog of the OSImages in a namespace of `objects`.
+    pub fn in_namespace(objects: Arc<dyn Objects>, namespace: &str) -> Self {
+        Self { objects, namespace: namespace.to_owned() }
     }
 
     /// Returns the OSImages, sorted by name.
@@ -72,12 +80,12 @@ impl ImageCatalog {
     /// # Errors
     /// They cannot be read.
     pub async fn images(&self) -> Result<Vec<OsImage>, ObjectError> {
-        let all = self.objects.list(OS_IMAGE, Some(NAMESPACE)).await?;
+        let all = self.objects.list(OS_IMAGE, Some(&self.namespace)).await?;
         all.into_iter().map(read).collect()
     }
 
     /// Creates the OSImage of a form, with the file at `url`. An OSImage of this name is replaced
-    /// if both are of uploaded files.
+    /// if both are of uploaded files. Returns the object; without a change, nothing is written.
     ///
     /// # Errors
     /// The name is taken, or the API refuses the OSImage.
@@ -86,24 +94,25 @@ impl ImageCatalog {
         image: &CheckedImage,
         url: &str,
         format: ImageFormat,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<Value, CatalogError> {
         let spec = image.spec(url, format);
         let Some(mut old) = self.find(&image.name).await? else {
             let object = json!({
                 "apiVersion": OS_IMAGE.api_version(),
                 "kind": OS_IMAGE.kind,
-                "metadata": { "name": image.name, "namespace": NAMESPACE },
+                "metadata": { "name": image.name, "namespace": self.namespace },
                 "spec": spec,
             });
-            self.objects.create(OS_IMAGE, object).await?;
-            return Ok(());
+            return Ok(self.objects.create(OS_IMAGE, object).await?);
         };
         if !image.may_replace(&old) {
-            return Err(CatalogError::taken(&image.name));
+            return Err(CatalogError::Taken(image.name.clone()));
+        }
+        if old["spec"] == spec {
+            return Ok(old);
         }
         old["spec"] = spec;
-        self.objects.update(OS_IMAGE, old).await?;
-        Ok(())
+        Ok(self.objects.update(OS_IMAGE, old).await?)
     }
 
     /// Checks that [`Self::save`] would not refuse the name, before a large upload.
@@ -112,7 +121,7 @@ impl ImageCatalog {
     /// The name is taken, or OSImages cannot be read.
     pub async fn check_name(&self, image: &CheckedImage) -> Result<(), CatalogError> {
         match self.find(&image.name).await? {
-            Some(old) if !image.may_replace(&old) => Err(CatalogError::taken(&image.name)),
+            Some(old) if !image.may_replace(&old) => Err(CatalogError::Taken(image.name.clone())),
             _ => Ok(()),
         }
     }
@@ -121,26 +130,35 @@ impl ImageCatalog {
     ///
     /// # Errors
     /// No image of [`KNOWN`] has this name, or an OSImage has it.
-    pub async fn add_known(&self, name: &str) -> Result<(), CatalogError> {
+    pub async fn add_known(&self, name: &str) -> Result<Value, CatalogError> {
         let known = KNOWN.iter().find(|it| it.name == name);
         let known = known.ok_or_else(|| CatalogError::Missing(name.to_owned()))?;
         self.save(&CheckedImage::of_known(known), known.url, known.format).await
     }
 
-    /// Deletes an OSImage. Returns the URL of its file. Machines that are being installed are not
-    /// affected, because their workflows name the file.
+    /// Deletes an OSImage. Returns the URL of its file if no other OSImage names it: then the file
+    /// needs no pin. Machines that are being installed are not affected, because their workflows
+    /// name the file.
     ///
     /// # Errors
     /// No OSImage has this name, or the OSImage cannot be deleted.
-    pub async fn remove(&self, name: &str) -> Result<String, CatalogError> {
+    pub async fn remove(&self, name: &str) -> Result<Option<String>, CatalogError> {
         let old = self.find(name).await?;
         let old = old.ok_or_else(|| CatalogError::Missing(name.to_owned()))?;
-        self.objects.delete(OS_IMAGE, &key(name)).await?;
-        Ok(old["spec"]["url"].as_str().unwrap_or_default().to_owned())
+        self.objects.delete(OS_IMAGE, &self.key(name)).await?;
+        let url = old["spec"]["url"].as_str().unwrap_or_default().to_owned();
+        // Every file keeps its pin if the list cannot be read.
+        let others = self.list().await;
+        let is_free = others.is_ok_and(|others| others.iter().all(|it| it.url != url));
+        Ok(is_free.then_some(url))
     }
 
     async fn find(&self, name: &str) -> Result<Option<Value>, ObjectError> {
-        objects::find(&*self.objects, OS_IMAGE, &key(name)).await
+        objects::find(&*self.objects, OS_IMAGE, &self.key(name)).await
+    }
+
+    fn key(&self, name: &str) -> ObjectKey {
+        ObjectKey::new(&*self.namespace, name)
     }
 }
 
@@ -156,10 +174,6 @@ fn summary(image: &OsImage) -> ImageSummary {
         checksum: checksum.unwrap_or_default(),
         is_uploaded: image.spec.url.starts_with(UPLOADED),
     }
-}
-
-fn key(name: &str) -> ObjectKey {
-    ObjectKey::new(NAMESPACE, name)
 }
 
 /// Returns true if the system of an image reads Ignition instead of cloud-init's user data.

@@ -82,9 +82,26 @@ async fn an_upload_replaces_an_upload_and_nothing_else() {
 
     let by_url = ImageForm { url: "https://a/b.qcow2".to_owned(), ..form() }.check(false).unwrap();
     let error = catalog.save(&by_url, "https://a/b.qcow2", by_url.format()).await.unwrap_err();
-    assert!(error.to_string().starts_with("An OS image is called debian-13."), "{error}");
-    assert_eq!(catalog.remove("debian-13").await.unwrap(), url);
+    assert!(matches!(&error, CatalogError::Taken(name) if name == "debian-13"), "{error}");
+    let why = "An OS image is called debian-13. Choose another name, or delete that one.";
+    assert_eq!(error.fields()[0].why, why);
+    assert_eq!(catalog.remove("debian-13").await.unwrap(), Some(url));
     assert!(catalog.remove("debian-13").await.is_err());
     catalog.save(&by_url, "https://a/b.qcow2", by_url.format()).await.unwrap();
     assert!(catalog.check_name(&upload).await.is_err(), "an upload replaces no image by URL");
+}
+
+#[tokio::test]
+async fn only_a_file_that_no_other_image_names_loses_its_pin() {
+    let objects = Arc::new(Memory::default());
+    let catalog = ImageCatalog::new(objects.clone());
+    let url = "https://a/b.qcow2";
+    for name in ["one", "two"] {
+        let form = ImageForm { name: name.to_owned(), url: url.to_owned(), ..form() };
+        catalog.save(&form.check(false).unwrap(), url, ImageFormat::Qcow2).await.unwrap();
+    }
+    let elsewhere = ImageCatalog::in_namespace(objects, "lab");
+    assert!(matches!(elsewhere.remove("one").await, Err(CatalogError::Missing(_))));
+    assert_eq!(catalog.remove("one").await.unwrap(), None);
+    assert_eq!(catalog.remove("two").await.unwrap().as_deref(), Some(url));
 }

@@ -6,6 +6,7 @@ mod containers;
 pub(crate) mod destinations;
 mod handlers;
 mod mentions;
+pub mod os_images;
 mod pins;
 mod readers;
 mod report;

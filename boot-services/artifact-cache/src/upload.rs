@@ -68,6 +68,10 @@ impl Cache {
         tokio::spawn(async move {
             let origin = UploadOrigin(Mutex::new(Some(body)));
             let result = download::run(&cache, &origin, &remote, &sender).await.map_err(Arc::new);
+            if result.is_err() {
+                // Another upload begins again at the first byte.
+                let _ = tokio::fs::remove_file(cache.0.layout.part_path(&key)).await;
+            }
             // A failure is not remembered, because the caller reports it.
             cache.table(|table| table.running.remove(&key));
             sender.send_modify(|state| state.end(result));
@@ -124,7 +128,12 @@ mod tests {
         let other = RemoteFile { url: URL.to_owned(), checksum };
         let error = cache.store(&other, body(&[Ok("disk")])).await.unwrap_err();
         assert!(error.to_string().contains("not the expected checksum"), "{error}");
+        let cut = RemoteFile { url: URL.to_owned(), ..other };
+        cache.store(&cut, body(&[Ok("disk"), Err("cut")])).await.unwrap_err();
         assert!(cache.list().is_empty());
+        for key in [wanted.key(), cut.key()] {
+            assert!(!cache.0.layout.part_path(&key).exists(), "a part of it is on the disk");
+        }
         let error = cache.fetch(&wanted).await.ended().await.unwrap_err();
         assert!(error.to_string().ends_with("upload it again"), "{error}");
         // The next upload succeeds, whatever the failed ones left.

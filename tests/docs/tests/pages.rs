@@ -126,6 +126,7 @@ const FOREIGN: [&str; 12] = [
     "bmaptool",
     "cargo",
     "clusterctl",
+    "curl",
     "export",
     "ip",
     "sh",

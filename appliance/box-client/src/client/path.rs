@@ -65,12 +65,13 @@ impl Path {
 
     /// Path of the latest syslog lines of a machine: an extension of the API.
     pub fn log(namespace: &str, hardware: &str, lines: usize) -> Path {
-        let Path { path, shown } = Path::of_machine(namespace, "hardware", hardware, "log");
+        let Path { path, shown } = Path::of_object(namespace, "hardware", hardware, "log");
         Path { path: format!("{path}?lines={lines}"), shown }
     }
 
-    /// Path of a part of a machine, or of a reading of its BMC: an extension of the API.
-    pub fn of_machine(namespace: &str, kind: &str, name: &str, part: &str) -> Path {
+    /// Path of a part of an object that is not stored in the object, such as a reading of a BMC: an
+    /// extension of the API.
+    pub fn of_object(namespace: &str, kind: &str, name: &str, part: &str) -> Path {
         let (namespace, escaped) = (escape(namespace), escape(name));
         let of = format!("/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/{kind}/{escaped}");
         Path { path: format!("{of}/{part}"), shown: format!("{part} of {kind}/{name}") }
@@ -78,7 +79,7 @@ impl Path {
 
     /// Path of the serial console of a machine: an extension of the API.
     pub fn console(namespace: &str, hardware: &str) -> Path {
-        Path::of_machine(namespace, "hardware", hardware, "console")
+        Path::of_object(namespace, "hardware", hardware, "console")
     }
 
     fn fixed(path: &str, shown: &str) -> Path {
@@ -98,6 +99,11 @@ impl Path {
     /// Path of the image cache: an extension of the API.
     pub fn images() -> Path {
         Path { path: "/apis/tinbox.dev/v1alpha1/images".to_owned(), shown: "images".to_owned() }
+    }
+
+    /// Path of the file of an OSImage: an extension of the API.
+    pub fn os_image_file(namespace: &str, name: &str) -> Path {
+        Path::of_object(namespace, "osimages", name, "file")
     }
 
     /// Path to blink the box's LED: an extension of the API.

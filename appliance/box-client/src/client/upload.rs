@@ -15,6 +15,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use stdx::Secret;
 use tokio::fs::File;
+use tokio::io::AsyncRead;
 use tokio::time::{Instant, interval};
 use tokio_util::io::ReaderStream;
 
@@ -31,6 +32,24 @@ const STALLED: Duration = Duration::from_secs(300);
 /// Request header with the passphrase or key of a backup, percent-encoded.
 const PASSPHRASE: &str = "tinbox-passphrase";
 
+/// Content of an upload.
+pub struct UploadContent {
+    reader: Box<dyn AsyncRead + Send + Unpin>,
+    size: Option<u64>,
+}
+
+impl UploadContent {
+    /// Creates the content of a file of `size` bytes.
+    pub fn file(file: File, size: u64) -> Self {
+        Self { reader: Box::new(file), size: Some(size) }
+    }
+
+    /// Creates the content of a pipe, whose size is not known before its end.
+    pub fn pipe(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        Self { reader: Box::new(reader), size: None }
+    }
+}
+
 /// Upload of a backup.
 pub struct BackupUpload<'a> {
     /// Description for errors: `verify box.boxbak`.
@@ -42,14 +61,14 @@ pub struct BackupUpload<'a> {
 }
 
 impl Client {
-    /// POSTs a backup of `size` bytes. Calls `tell` with the number of bytes sent so far.
+    /// POSTs a backup. Calls `tell` with the number of bytes sent so far.
     ///
     /// # Errors
     /// The upload fails as in [`Client::upload`].
     pub async fn send_backup(
         &self,
         sent: BackupUpload<'_>,
-        file: (File, u64),
+        content: UploadContent,
         tell: impl FnMut(u64),
     ) -> Result<Value, ClientError> {
         let mut request = self.request(Method::POST, sent.path, "", "application/octet-stream");
@@ -59,10 +78,10 @@ impl Client {
             value.set_sensitive(true);
             request = request.header(PASSPHRASE, value);
         }
-        self.send_file(sent.what, request, file, tell).await
+        self.send_content(sent.what, request, content, tell).await
     }
 
-    /// POSTs a file of `size` bytes. Calls `tell` with the number of bytes sent so far.
+    /// POSTs a file. Calls `tell` with the number of bytes sent so far.
     ///
     /// # Errors
     /// The request fails, or the box reads no data for [`STALLED`].
@@ -70,27 +89,47 @@ impl Client {
         &self,
         path: &Path,
         query: &str,
-        file: (File, u64),
+        content: UploadContent,
         tell: impl FnMut(u64),
     ) -> Result<Value, ClientError> {
         let request = self.request(Method::POST, path, query, "application/octet-stream");
-        self.send_file(&format!("update {path}"), request, file, tell).await
+        self.send_content(&format!("update {path}"), request, content, tell).await
     }
 
-    async fn send_file(
+    /// PUTs a file, which replaces the file at `path`. Calls `tell` with the number of bytes sent
+    /// so far.
+    ///
+    /// # Errors
+    /// The upload fails as in [`Client::upload`].
+    pub async fn put(
+        &self,
+        path: &Path,
+        query: &str,
+        content: UploadContent,
+        tell: impl FnMut(u64),
+    ) -> Result<Value, ClientError> {
+        let request = self.request(Method::PUT, path, query, "application/octet-stream");
+        self.send_content(&format!("send the {path}"), request, content, tell).await
+    }
+
+    async fn send_content(
         &self,
         what: &str,
         request: Builder,
-        (file, size): (File, u64),
+        content: UploadContent,
         mut tell: impl FnMut(u64),
     ) -> Result<Value, ClientError> {
         let sent = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&sent);
-        let pieces = ReaderStream::with_capacity(file, PIECE).map_ok(move |piece: Bytes| {
+        let pieces = ReaderStream::with_capacity(content.reader, PIECE);
+        let pieces = pieces.map_ok(move |piece: Bytes| {
             counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
             Frame::data(piece)
         });
-        let request = request.header(CONTENT_LENGTH, size);
+        let request = match content.size {
+            Some(size) => request.header(CONTENT_LENGTH, size),
+            None => request,
+        };
         let asking = async {
             let body = StreamBody::new(pieces).boxed_unsync();
             self.read(self.ask(request, body).await?).await

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path as FilePath, PathBuf};
 
-use box_client::{BackupUpload, Path, decode};
+use box_client::{BackupUpload, Path, UploadContent, decode};
 use serde_json::{Value, json};
 use status::backup::BackupSummary;
 use status::plain;
@@ -233,7 +233,7 @@ async fn send(
     let tell = |done| bar.show(&progress("sending", (done, size), began));
     let what = format!("{what} {}", path.display());
     let sent = BackupUpload { what: &what, path: to, secret: secret.as_ref() };
-    let answer = context.client.send_backup(sent, (file, size), tell).await?;
+    let answer = context.client.send_backup(sent, UploadContent::file(file, size), tell).await?;
     Ok(decode("read the report", answer)?)
 }
 

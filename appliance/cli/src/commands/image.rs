@@ -102,17 +102,18 @@ fn file_name(origin: &str) -> &str {
 }
 
 /// Returns the state in a few words. The reason of a failure is printed below the table.
-fn state(item: &Image) -> String {
+pub fn state(item: &Image) -> String {
     if item.state == ImageState::Failed { "failed".to_owned() } else { item.line() }
 }
 
 /// Returns the reasons of failed downloads, one per line.
-fn notes(items: &[Image]) -> Vec<String> {
+pub fn notes(items: &[Image]) -> Vec<String> {
     let failed = items.iter().filter(|item| item.state == ImageState::Failed);
     failed.map(|item| format!("{} {}", plain(&item.origin), item.line())).collect()
 }
 
-fn tone(state: ImageState) -> Tone {
+/// Returns the tone of a state.
+pub fn tone(state: ImageState) -> Tone {
     match state {
         ImageState::Ready => Tone::Good,
         ImageState::Fetching => Tone::Busy,

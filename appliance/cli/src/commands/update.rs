@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use box_client::{ClientError, Path, decode};
+use box_client::{ClientError, Path, UploadContent, decode};
 use serde_json::{Value, json};
 use status::plain;
 use status::settings::SettingsReport;
@@ -164,7 +164,8 @@ async fn send(context: &Context, path: &std::path::Path, restart: &Restart) -> R
     let size = file.metadata().await.map_err(read)?.len();
     let (mut bar, began) = (context.printer.bar(), Instant::now());
     let tell = |done| bar.show(&progress("sending", (done, size), began));
-    context.client.upload(&Path::update(), query(restart), (file, size), tell).await?;
+    let content = UploadContent::file(file, size);
+    context.client.upload(&Path::update(), query(restart), content, tell).await?;
     Ok(())
 }
 

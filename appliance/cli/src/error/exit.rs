@@ -1,6 +1,7 @@
 //! Exit codes of the program. A released code never gets another meaning.
 
 use box_client::ClientError;
+use image_catalog::CatalogError;
 use machine_actions::ActionError;
 use objects::ObjectError;
 
@@ -40,6 +41,9 @@ impl Error {
             | Error::Action(ActionError::Fields(_) | ActionError::NeedsForm(_)) => USAGE,
             Error::Client(ClientError::Unknown { .. } | ClientError::Refused { code: 404, .. })
             | Error::NoMachine(_)
+            | Error::Catalog(
+                CatalogError::Missing(_) | CatalogError::Object(ObjectError::NotFound(_)),
+            )
             | Error::Action(
                 ActionError::NoMachine(_)
                 | ActionError::NoWorkflow(_)
@@ -49,6 +53,10 @@ impl Error {
                 ClientError::Ambiguous { .. } | ClientError::Refused { code: 409 | 412, .. },
             )
             | Error::State { .. }
+            | Error::Catalog(
+                CatalogError::Taken(_)
+                | CatalogError::Object(ObjectError::Conflict(_) | ObjectError::AlreadyExists(_)),
+            )
             | Error::Action(
                 ActionError::Ambiguous { .. }
                 | ActionError::OtherMachine { .. }
@@ -72,6 +80,7 @@ impl Error {
             Error::Client(ClientError::Refused { .. })
             | Error::Unable { .. }
             | Error::Flash(_)
+            | Error::Catalog(_)
             | Error::Action(_)
             | Error::NeedsPerson(_)
             | Error::Write { .. }

@@ -8,6 +8,7 @@ mod capi;
 mod errors;
 mod leaving;
 mod machines;
+mod os_images;
 mod place;
 mod seeds;
 mod settings;

@@ -22,6 +22,8 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::os_images::SharedCache;
+
 /// Maximum number of connections that the box has not accepted yet.
 const BACKLOG: u32 = 128;
 
@@ -37,6 +39,7 @@ pub struct Extension {
     pub progress: Progress,
     pub left: LeaveRequests,
     pub view: SharedView,
+    pub os_images: SharedCache,
 }
 
 /// Status view that the box shows.
@@ -48,6 +51,7 @@ pub struct Place {
     pub progress: Progress,
     pub left: LeaveRequests,
     pub view: SharedView,
+    pub os_images: SharedCache,
     folder: TempDir,
     port: Port,
     running: Running,
@@ -104,17 +108,23 @@ impl Place {
         let port = Port::free();
         let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
         let kubeconfig = folder.path().join("admin.kubeconfig");
-        let Extension { progress, left, view } = extension;
-        Place { engine, kubeconfig, progress, left, view, folder, port, running }
+        let Extension { progress, left, view, os_images } = extension;
+        Place { engine, kubeconfig, progress, left, view, os_images, folder, port, running }
     }
 
     /// Stops the box and keeps its state.
     pub async fn stop(self) -> Stopped {
-        let Place { engine, kubeconfig, progress, left, view, folder, port, running } = self;
+        let Place { engine, kubeconfig, progress, left, view, os_images, folder, port, running } =
+            self;
         running.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap().unwrap();
         drop(engine);
-        Stopped { kubeconfig, extension: Extension { progress, left, view }, folder, port }
+        Stopped {
+            kubeconfig,
+            extension: Extension { progress, left, view, os_images },
+            folder,
+            port,
+        }
     }
 
     /// Creates a file in the folder of the test.
@@ -168,13 +178,13 @@ impl Stopped {
     pub async fn start(self) -> Place {
         let Stopped { kubeconfig, extension, folder, port } = self;
         let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
-        let Extension { progress, left, view } = extension;
-        Place { engine, kubeconfig, progress, left, view, folder, port, running }
+        let Extension { progress, left, view, os_images } = extension;
+        Place { engine, kubeconfig, progress, left, view, os_images, folder, port, running }
     }
 }
 
 async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Running) {
-    let Extension { progress, left, view } = extension;
+    let Extension { progress, left, view, os_images } = extension;
     let address = port.address();
     let listener = bound(address).listen(BACKLOG).unwrap();
     let pki = Pki::ensure(state, &["127.0.0.1".to_owned()], Timestamp::now()).unwrap();
@@ -195,6 +205,7 @@ async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Runn
             .route(path, get(answer))
             .route("/apis/tinbox.dev/v1alpha1/status", get(async move || Json(copy(&view))))
             .merge(crate::settings::router())
+            .merge(crate::os_images::router(os_images))
             .merge(reset(left)),
     );
     let (stop, stopped) = oneshot::channel();

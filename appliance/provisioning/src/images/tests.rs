@@ -39,7 +39,7 @@ impl Origin for Small {
 const GOOD: &str = "http://a.example/good.raw";
 const BAD: &str = "http://a.example/bad.raw";
 
-fn open(folder: &Path) -> Arc<Inner> {
+pub(super) fn open(folder: &Path) -> Arc<Inner> {
     let cache = fake::cache(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
     let own = OwnNames::new(["10.77.0.1".to_owned()]);
@@ -73,7 +73,7 @@ fn workflow(name: &str, urls: &[&str], state: State) -> Workflow {
     }
 }
 
-fn listed(inner: &Inner) -> Vec<image::Image> {
+pub(super) fn listed(inner: &Inner) -> Vec<image::Image> {
     let pins = inner.pins().list().to_vec();
     report::report(&inner.cache, &inner.mentions().clone(), &pins).items
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, AdminTokens, AuthConfig, Pki};
+use apiserver::{AdminAccess, AdminTokens, AuthConfig, Authorizer, Pki};
 use axum::Router;
 use lifecycle::backups::{self, Backups};
 use lifecycle::{opened, reset, settings};
+use provisioning::images::os_images::{self, OsImageUploads};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
@@ -105,6 +106,10 @@ impl Wiring {
             Arc::clone(&self.objects),
             &self.config,
         )))
+        .merge(os_images::router(
+            OsImageUploads::new(self.images.clone(), Arc::clone(&self.objects)),
+            Authorizer::new(self.engine.clone()),
+        ))
         .merge(consoles::router(Arc::clone(&self.objects), Arc::clone(&self.consoles)))
         .merge(bmc_readings::router(self.bmc_reader()))
         .merge(settings::router(self.settings.clone()))

@@ -8,7 +8,7 @@ use axum::extract::{Form, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use futures_util::StreamExt as _;
-use image_catalog::{CatalogError, ImageCatalog, ImageForm};
+use image_catalog::{CatalogError, ImageCatalog, ImageForm, UPLOAD_BYTES_MAX};
 use page_http::multipart::{self, FormError};
 use serde::Deserialize;
 use status::image::{ImageOperation, ImageRequest};
@@ -22,8 +22,6 @@ use web_pages::rights::Visitor;
 
 /// Path of the list.
 const LIST: &str = "/os-images";
-/// Maximum size of a form with an image, in bytes.
-const UPLOAD_BYTES_MAX: u64 = 64 << 30;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
@@ -53,7 +51,9 @@ struct Sent {
 impl Sent {
     fn refused(form: ImageForm, is_upload: bool, error: CatalogError) -> Self {
         let status = match &error {
-            CatalogError::Fields(_) | CatalogError::Install(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            CatalogError::Fields(_) | CatalogError::Taken(_) | CatalogError::Install(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             CatalogError::Missing(_) => StatusCode::NOT_FOUND,
             CatalogError::Object(_) => StatusCode::CONFLICT,
         };
@@ -67,14 +67,16 @@ async fn page(site: &Site, who: &Visitor, sent: Sent) -> PageResponse {
         Ok(images) => (images, String::new()),
         Err(error) => (Vec::new(), stdx::sentences(&error)),
     };
-    let (mistakes, why) = match &sent.error {
-        Some(CatalogError::Fields(mistakes)) => (mistakes.as_slice(), String::new()),
-        Some(error) => (&[][..], stdx::sentences(error)),
-        None => (&[][..], sent.why),
+    let mistakes = sent.error.as_ref().map(CatalogError::fields).unwrap_or_default();
+    let why = match &sent.error {
+        Some(error) if mistakes.is_empty() => stdx::sentences(error),
+        Some(_) => String::new(),
+        None => sent.why,
     };
     let error = if why.is_empty() { unread } else { why };
     let (form, is_upload) = (sent.form, sent.is_upload);
-    let shown = OsImagesPage { images: &images, form, is_upload, mistakes, error: &error };
+    let shown =
+        OsImagesPage { images: &images, form, is_upload, mistakes: &mistakes, error: &error };
     html(sent.status, list(&view, who, &shown))
 }
 
@@ -106,7 +108,7 @@ async fn add(State(site): SiteState, who: Caller, Form(sent): Form<UrlForm>) -> 
         site.catalog().save(&image, &url, image.format()).await
     };
     match saved.await {
-        Ok(()) => see(LIST),
+        Ok(_) => see(LIST),
         Err(error) => page(&site, &who, Sent::refused(form, false, error)).await,
     }
 }
@@ -128,7 +130,7 @@ async fn change(
         return foreign();
     }
     let done = match operation.as_str() {
-        "known" => site.catalog().add_known(&form.name).await,
+        "known" => site.catalog().add_known(&form.name).await.map(drop),
         "fetch" => return fetch(&site, &who, &form.name).await,
         "delete" => delete(&site, &form.name).await,
         _ => return text(StatusCode::NOT_FOUND, "This page does not exist on this box."),
@@ -166,11 +168,8 @@ async fn fetch(site: &Site, who: &Visitor, name: &str) -> PageResponse {
 }
 
 async fn delete(site: &Site, name: &str) -> Result<(), CatalogError> {
-    let image = site.catalog().remove(name).await?;
-    // A file that no other OSImage names may be evicted. A file that was not pinned stays as it is,
-    // and so does every file if the list cannot be read.
-    let others = site.catalog().list().await;
-    if others.is_ok_and(|others| others.iter().all(|it| it.url != image)) {
+    if let Some(image) = site.catalog().remove(name).await? {
+        // A file that was not pinned stays as it is.
         let request = ImageRequest { image, act: ImageOperation::Unpin };
         let _ = site.source.image(request).await;
     }

@@ -30,6 +30,7 @@ walks! {
     enroll_machines: on_linux::enroll_machines => "docs/how-to/enroll-machines.md",
     image_cache: on_linux::image_cache => "docs/how-to/image-cache.md",
     networks: on_linux::networks => "docs/how-to/networks.md",
+    os_images: on_linux::os_images => "docs/how-to/os-images.md",
     preserve_and_erase: on_linux::preserve_and_erase => "docs/how-to/preserve-and-erase.md",
     retry_cancel_pause: on_linux::retry_cancel_pause => "docs/how-to/retry-cancel-pause.md",
     run_on_linux: on_linux::run_on_linux => "docs/how-to/run-on-linux.md",

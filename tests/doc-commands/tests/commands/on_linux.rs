@@ -1,8 +1,10 @@
 //! Walks with a box that runs on Linux.
 
 use std::fs;
+use std::process::Command;
 
 use doc_commands::{LinuxBox, Manner, RESERVED, Walk, block};
+use firmware::run;
 use qemu::poll;
 use stdx::testing::PATIENCE;
 
@@ -65,6 +67,38 @@ pub fn image_cache(page: &str) {
     walk.until("tinbox image rm");
     let ready = || it.tinbox(&["image", "list"]).contains("ready").then_some(());
     poll("the image to be there", PATIENCE, ready).unwrap();
+    walk.end();
+    it.succeed();
+}
+
+pub fn os_images(page: &str) {
+    let it = LinuxBox::new("os-images");
+    let cache = it.folder().join("cache").display().to_string();
+    let settings = block("docs/how-to/image-cache.md", "toml", 0);
+    let mut it = it.with_settings(&settings.replace("/var/cache/tinbox", &cache));
+    it.publish_images();
+    // A disk with a boot sector.
+    let mut disk = vec![7; 1 << 20];
+    disk[510..512].copy_from_slice(&[0x55, 0xaa]);
+    fs::write(it.folder().join("debian.qcow2"), &disk).unwrap();
+    fs::write(it.folder().join("ca.pem"), fs::read(it.state().join("pki/ca.crt")).unwrap())
+        .unwrap();
+    let kubeconfig = fs::read_to_string(it.state().join("admin.kubeconfig")).unwrap();
+    let (_, token) = kubeconfig.split_once("token: ").unwrap();
+    let mut terminal = it.terminal();
+    terminal.set("TOKEN", token.lines().next().unwrap().trim_matches('"'));
+    terminal.answer("(yes or no) ", "yes");
+    let mut walk = Walk::through(page, terminal);
+    walk.replace("https://images.example/debian.qcow2", &it.published("tiny.raw.zst"));
+    let sum = run(Command::new("sha256sum").arg(it.folder().join("debian.qcow2"))).unwrap();
+    walk.replace(TOKEN, &sum[..64]);
+    walk.replace("ssh builder ", "");
+    walk.until("tinbox os-image delete");
+    let listed = it.tinbox(&["os-image", "list"]);
+    assert!(
+        listed.lines().any(|it| it.starts_with("lab") && it.contains("on the box")),
+        "{listed}"
+    );
     walk.end();
     it.succeed();
 }

@@ -72,7 +72,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 
 async fn identify(context: &Context, arguments: &Arguments) -> Result<(), Error> {
     let target = target(context, &arguments.machine, "identify").await?;
-    let path = Path::of_machine(&context.namespace, "bmcmachines", &target.machine, "identify");
+    let path = Path::of_object(&context.namespace, "bmcmachines", &target.machine, "identify");
     let answer = context.client.post(&path, "", &json!({})).await?;
     context.printer.line(&format!("{} blinks for {} s", target.name, answer["seconds"]))
 }
@@ -80,7 +80,7 @@ async fn identify(context: &Context, arguments: &Arguments) -> Result<(), Error>
 /// Reads from the BMC of a machine, and prints what it reports.
 async fn read(context: &Context, arguments: &Arguments, reading: &str) -> Result<(), Error> {
     let target = target(context, &arguments.machine, "read the BMC of").await?;
-    let path = Path::of_machine(&context.namespace, "bmcmachines", &target.machine, reading);
+    let path = Path::of_object(&context.namespace, "bmcmachines", &target.machine, reading);
     let answer = context.client.get(&path).await?;
     let printer = &context.printer;
     if matches!(printer.format, Format::Json | Format::Yaml) {

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use api::meta::ObjectKey;
-use api::os_image::ImageFormat;
 use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
-use artifact_cache::Checksum;
-use image_catalog::{CheckedImage, ImageCatalog};
-use image_format::Format;
+use image_catalog::CheckedImage;
 use machine_actions::MachineActions;
 use objects::ObjectError;
 use printers::{bmc, document, inventory};
 use provisioning::images::Images;
+use provisioning::images::os_images::OsImageUploads;
 use provisioning::index::Index;
 use serde_json::Value;
 use status::log::LogLine;
@@ -60,16 +58,8 @@ impl PageMachines {
     /// # Errors
     /// The file or the OSImage is refused. The error is a sentence for people.
     pub async fn upload_image(&self, image: CheckedImage, body: FileBody) -> Result<(), String> {
-        let stored = self.images.upload(&image.name, expected(&image), body).await;
-        let stored = stored.map_err(|error| sentences(&error))?;
-        let format = match stored.format {
-            Format::Qcow2 => ImageFormat::Qcow2,
-            // The agent detects the compression.
-            _ => ImageFormat::Raw,
-        };
-        let image = image.with_sha256(&stored.sha256);
-        let catalog = ImageCatalog::new(Arc::clone(&self.actions.objects));
-        catalog.save(&image, &stored.url, format).await.map_err(|error| sentences(&error))
+        let uploads = OsImageUploads::new(self.images.clone(), Arc::clone(&self.actions.objects));
+        uploads.store(image, body).await.map(drop).map_err(|error| sentences(&error))
     }
 
     /// Returns the Hardware of a machine. If several namespaces have one, the first counts.
@@ -161,12 +151,6 @@ impl PageMachines {
 }
 
 /// Returns the checksum that a person expects of an uploaded image.
-fn expected(image: &CheckedImage) -> Option<Checksum> {
-    let sums = image.checksum.as_ref()?;
-    let digits = sums.sha256.as_ref().or(sums.sha512.as_ref())?;
-    digits.parse().ok()
-}
-
 /// Returns the reason without its hint, which is for the command line.
 fn first_sentence(error: &ReadingError) -> String {
     stdx::sentence(error.text().lines().next().unwrap_or_default())
