@@ -51,7 +51,7 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("tinbox bmc events nuc1", READINGS),
     ("tinbox bmc sensors nuc1", READINGS),
     ("tinbox bmc inventory nuc1", READINGS),
-    ("tinbox machine power status nuc1", "`power` of tests/scenarios runs it"),
+    ("tinbox machine power nuc1 status", "`power` of tests/scenarios runs it"),
     ("kubectl get tinkerbellmachines -A", "tests/peers, `founding_guide`, runs it"),
     ("tinbox capi pair fleet --management-kubeconfig fleet.kubeconfig", PAIRING),
     ("kubectl get managementclusters", PAIRING),

@@ -67,7 +67,7 @@ pub enum Command {
     Dismiss(act::Arguments),
     /// Switch a machine's power through its BMC, or show the power state
     ///
-    /// Example: `tinbox machine power on nuc1 --wait`
+    /// Example: `tinbox machine power nuc1 on --wait`
     Power(power::Arguments),
     /// Show the hardware of a machine as its agent last reported it
     ///

@@ -205,7 +205,7 @@ async fn a_machine_in_service_is_switched_off_by_its_typed_name() {
     assert!(said.contains("is not nuc1: nothing was done"), "{said}");
     let jobs = || place.engine.list(JOB, Some("default"), ListOptions::default());
     assert_eq!(jobs().await.unwrap().items.len(), 0);
-    let (code, said) = at_terminal(&place, "machine power off nuc1", "nuc1").await;
+    let (code, said) = at_terminal(&place, "machine power nuc1 off", "nuc1").await;
     assert_eq!(code, 0, "{said}");
     assert_eq!(jobs().await.unwrap().items[0]["spec"]["tasks"][0]["powerAction"], "off");
     show(&place, MachineState::Ready);

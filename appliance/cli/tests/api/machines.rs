@@ -45,7 +45,7 @@ async fn play(place: &Place, condition: &str, message: &str) -> serde_json::Valu
 #[tokio::test(flavor = "multi_thread")]
 async fn power_is_told_when_it_is_confirmed() {
     let place = rack().await;
-    let child = place.spawn(&["machine", "power", "on", "nuc1", "--wait"]);
+    let child = place.spawn(&["machine", "power", "nuc1", "on", "--wait"]);
     let job = play(&place, "Completed", "power is on, confirmed").await;
     assert_eq!(job["spec"]["tasks"], json!([{ "powerAction": "on" }]));
     assert_eq!(job["spec"]["machineRef"], json!({ "name": "bmc-nuc1", "namespace": "default" }));

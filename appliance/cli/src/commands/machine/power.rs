@@ -1,11 +1,13 @@
 //! `machine power`: creates a BMC Job with one action and shows its result.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
 use api::bmc::{JOB, Job, MACHINE, TASK, Task};
 use api::tinkerbell::{HARDWARE, Hardware};
 use box_client::{ClientError, Path, WatchEvent};
 use clap::ValueEnum as _;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
@@ -17,18 +19,23 @@ use crate::error::Error;
 use crate::output::Format;
 use crate::question::confirm::{Confirm, Reply};
 
+/// Maximum wait for the result of an action, unless the command line has another.
+const WAIT: Duration = Duration::from_secs(600);
+/// Maximum wait for the power state, unless the command line has another.
+const STATUS_WAIT: Duration = Duration::from_secs(30);
+
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Power action
-    #[arg(value_enum)]
-    action: Action,
-
     /// Hardware by name, id, MAC or IP address; or a BMC Machine by name
-    #[arg(value_name = "NAME", required_unless_present = "hardware")]
-    machine: Option<String>,
+    #[arg(value_name = "NAME")]
+    first: String,
 
-    /// Hardware or BMC Machine, instead of the argument NAME
-    #[arg(long, value_name = "NAME", conflicts_with = "machine")]
+    /// Power action
+    #[arg(value_name = "ACTION", value_parser = ActionWords, required_unless_present = "hardware")]
+    second: Option<String>,
+
+    // The option and the order `ACTION NAME` are those of earlier versions.
+    #[arg(long, value_name = "NAME", conflicts_with = "second", hide = true)]
     hardware: Option<String>,
 
     #[command(flatten)]
@@ -38,11 +45,55 @@ pub struct Arguments {
     #[arg(short, long)]
     wait: bool,
 
-    /// Stop waiting after this time, such as 90s or 5m (default of "status": 30s); a power change
-    /// continues
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
-    #[arg(default_value_if("action", "status", "30s"))]
-    timeout: Duration,
+    /// Stop waiting after this time, such as 90s or 5m [default: 10m, for "status" 30s]; a power
+    /// change continues
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+impl Arguments {
+    /// Returns the action and the name of the machine, in either order.
+    fn order(&self) -> Result<(Action, &str), Error> {
+        let action = |word: &str| Action::from_str(word, false).ok();
+        let (first, second) = (self.first.as_str(), self.second.as_deref());
+        let found = match (second, self.hardware.as_deref()) {
+            (Some(second), _) => action(second)
+                .map(|action| (action, first))
+                .or_else(|| action(first).map(|action| (action, second))),
+            (None, name) => action(first).zip(name),
+        };
+        found.ok_or_else(|| {
+            let words: Vec<String> = Action::value_variants().iter().map(|it| it.word()).collect();
+            Error::Argument {
+                why: format!("{:?} is not a power action", second.unwrap_or(first)),
+                hint: format!("the actions are {}", words.join(", ")),
+            }
+        })
+    }
+}
+
+/// Parser that offers the actions and accepts every word, because the words may be in the order of
+/// earlier versions.
+#[derive(Debug, Clone, Copy)]
+struct ActionWords;
+
+impl TypedValueParser for ActionWords {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(
+            Action::value_variants().iter().filter_map(clap::ValueEnum::to_possible_value),
+        ))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -80,9 +131,8 @@ pub struct Target {
 /// # Errors
 /// The Job cannot be created. With --wait also if the BMC fails or the time is over.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
-    let text = arguments.machine.or(arguments.hardware).unwrap_or_default();
-    let target = target(context, &text, "switch").await?;
-    let action = arguments.action;
+    let (action, text) = arguments.order()?;
+    let target = target(context, text, "switch").await?;
     if !confirmed(context, action, &target.name, arguments.confirm).await? {
         return Ok(());
     }
@@ -100,7 +150,9 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
         return context.printer.done(&made, "created");
     }
     let name = name_of(&made);
-    let outcome = until_end(context, &target, action, &name, arguments.timeout).await;
+    let usual = if action == Action::Status { STATUS_WAIT } else { WAIT };
+    let limit = arguments.timeout.unwrap_or(usual);
+    let outcome = until_end(context, &target, action, &name, limit).await;
     let task = format!("{name}-task-0");
     let found_task = context.client.get_if_any(&context.path(TASK, &task)).await;
     if action == Action::Status {
@@ -231,5 +283,38 @@ async fn forget(context: &Context, job: &Value, task: Option<&Value>) {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         // The answer counts; what is left over does no harm.
         let _ = context.client.delete(&context.path(resource, &name_of(object)), uid).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::{Action, Arguments};
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn the_name_and_the_action_are_found_in_either_order() {
+        let parse =
+            |line: &str| Line::try_parse_from(std::iter::once("power").chain(line.split(' ')));
+        for line in ["nuc1 off", "off nuc1", "off --hardware nuc1", "--hardware nuc1 off"] {
+            let line = parse(line).unwrap();
+            assert_eq!(line.arguments.order().unwrap(), (Action::Off, "nuc1"), "{line:?}");
+        }
+        // A machine may have the name of an action.
+        let line = parse("on off").unwrap();
+        assert_eq!(line.arguments.order().unwrap(), (Action::Off, "on"));
+        for (line, word) in [("nuc1 of", "of"), ("of --hardware nuc1", "of")] {
+            let error = parse(line).unwrap().arguments.order().unwrap_err();
+            assert_eq!(error.to_string(), format!("{word:?} is not a power action"));
+            let hint = "the actions are on, off, cycle, reset, soft, status";
+            assert_eq!(error.hint("tinbox").as_deref(), Some(hint));
+        }
+        assert!(parse("nuc1").is_err() && parse("nuc1 off --hardware nuc2").is_err());
     }
 }
