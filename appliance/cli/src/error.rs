@@ -138,7 +138,10 @@ impl From<LibraryError> for Error {
     fn from(error: LibraryError) -> Self {
         match error.hint() {
             Some(hint) => Self::Argument { why: error.to_string(), hint: hint.to_owned() },
-            None => Self::Usage(error.to_string()),
+            None => Self::Argument {
+                why: error.to_string(),
+                hint: "`tinbox template library` describes each".to_owned(),
+            },
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::tinkerbell::TEMPLATE;
-use box_client::Path;
+use box_client::{ClientError, Path};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -109,7 +109,8 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             let namespace = text(&object, "/metadata/namespace");
             let namespace = if namespace.is_empty() { &context.namespace } else { &namespace };
             let path = Path::collection(TEMPLATE, namespace);
-            let made = context.client.create(&path, &object).await?;
+            let made = context.client.create(&path, &object).await;
+            let made = made.map_err(|error| taken(error, &name_of(&object)))?;
             context.printer.done(&made, &with_id(&made, "created"))
         }
         Command::Update { template, file } => {
@@ -126,8 +127,8 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
         Command::Lint { file } => lint(&context.printer, &file),
         Command::Library { name } => show_library(&context.printer, name.as_deref()),
         Command::Render { template, file, hardware } => {
-            let (shown, text) = source(context, template, file).await?;
-            render(context, &shown, &text, &hardware).await
+            let source = source(context, template, file).await?;
+            render(context, &source, &hardware).await
         }
         Command::List => context.printer.objects(context.list(TEMPLATE).await?, table),
         Command::Get { template } => context.show(TEMPLATE, &template).await,
@@ -137,6 +138,22 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             };
             context.delete(TEMPLATE, &templates, confirm, effect).await
         }
+    }
+}
+
+/// Converts the error of a name that is taken: `template update` is the usual intent.
+fn taken(error: ClientError, name: &str) -> Error {
+    match error {
+        ClientError::Refused { code: 409, ref reason, .. } if reason == "AlreadyExists" => {
+            Error::State {
+                what: "create template".to_owned(),
+                why: format!("the template {name:?} already exists"),
+                hint: format!(
+                    "`tinbox template update {name} --file FILE` replaces it; --name makes another"
+                ),
+            }
+        }
+        error => error.into(),
     }
 }
 
@@ -210,42 +227,60 @@ async fn of_library(
     Ok(entry.with(&settings)?)
 }
 
-/// Returns the name of the template for messages, and its text.
+/// Template to render.
+struct Source {
+    /// File, or `template NAME`.
+    shown: String,
+    text: String,
+    is_stored: bool,
+}
+
+impl Source {
+    /// Creates the error of a mistake in the template.
+    fn mistake(&self, why: &str) -> Error {
+        if !self.is_stored {
+            return content(&self.shown, why);
+        }
+        Error::Unable {
+            what: format!("render {}", self.shown),
+            why: why.split_whitespace().collect::<Vec<_>>().join(" "),
+            hint: "`tinbox template get` shows its text; `tinbox template update` replaces it",
+        }
+    }
+}
+
 async fn source(
     context: &Context,
     template: Option<String>,
     file: Option<String>,
-) -> Result<(String, String), Error> {
+) -> Result<Source, Error> {
     match (template, file) {
         (_, Some(file)) => {
             let text = document(&file, &manifest::read(&file)?);
-            Ok((file, text))
+            Ok(Source { shown: file, text, is_stored: false })
         }
         (Some(name), None) => {
             let object = context.find(TEMPLATE, &name).await?;
-            Ok((format!("template {}", name_of(&object)), data_of(&object)))
+            let shown = format!("template {}", name_of(&object));
+            Ok(Source { shown, text: data_of(&object), is_stored: true })
         }
         (None, None) => Err(Error::Usage("name a template, or give --file".to_owned())),
     }
 }
 
 /// Prints the template as rendered for a machine, and its mistakes.
-async fn render(
-    context: &Context,
-    shown: &str,
-    template: &str,
-    machine: &str,
-) -> Result<(), Error> {
+async fn render(context: &Context, source: &Source, machine: &str) -> Result<(), Error> {
+    let shown = &source.shown;
     let machines = variables::machines(context, machine).await?;
     let map = variables::agents(&format!("render {shown}"), &machines)?;
     let data = api::document::data(&map, variables::first(&machines)?);
-    let rendered = ::template::render(template, &data);
-    let rendered = rendered.map_err(|error| content(shown, &error.to_string()))?;
+    let rendered = ::template::render(&source.text, &data);
+    let rendered = rendered.map_err(|error| source.mistake(&error.to_string()))?;
     for line in rendered.lines() {
         context.printer.line(line)?;
     }
     let read = api::document::parse_with_warnings(&rendered);
-    let (_, unknown) = read.map_err(|error| content(shown, &error.to_string()))?;
+    let (_, unknown) = read.map_err(|error| source.mistake(&error.to_string()))?;
     for sentence in unknown {
         context.printer.note(&format!("warning: {shown}: {sentence}"));
     }

@@ -26,7 +26,7 @@ async fn what_the_box_refuses_is_explained() {
     place.run(&["template", "create", "-f", "t.yaml"]).await.good();
     let (code, err) = failure(&place, &["template", "create", "-f", "t.yaml"]).await;
     assert_eq!(code, 4);
-    assert!(err.contains("\"a\" already exists\nhint: choose another name"), "{err}");
+    assert!(err.contains("\"a\" already exists\nhint: `tinbox template update a"), "{err}");
 
     let (code, err) = failure(&place, &["hardware", "get", "nuc9"]).await;
     assert_eq!(code, 3);

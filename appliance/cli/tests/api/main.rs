@@ -5,6 +5,7 @@
 mod actions;
 mod backups;
 mod capi;
+mod claim;
 mod errors;
 mod leaving;
 mod machines;

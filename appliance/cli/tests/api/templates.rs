@@ -90,3 +90,34 @@ async fn a_template_is_shown_as_its_machine_has_it() {
     assert!(ended.code == 2 && ended.err.contains("image"), "{ended:?}");
     assert!(ended.out.contains("MODE: 0600"), "what it became is shown: {ended:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_about_templates_name_the_command_that_helps() {
+    let place = Place::start().await;
+    place.file("debian.yaml", DEBIAN);
+    let create = ["template", "create", "--file", "debian.yaml"];
+    place.run(&create).await.good();
+    let taken = place.run(&create).await;
+    assert_eq!(taken.code, 4, "{taken:?}");
+    let hint =
+        "hint: `tinbox template update debian --file FILE` replaces it; --name makes another";
+    assert!(taken.err.contains("template \"debian\" already exists"), "{taken:?}");
+    assert!(taken.err.trim_end().ends_with(hint), "{taken:?}");
+    let unknown = place.run(&["template", "create", "--library", "debina"]).await;
+    assert_eq!(unknown.code, 2, "{unknown:?}");
+    let hint = "hint: `tinbox template library` describes each";
+    assert!(unknown.err.trim_end().ends_with(hint), "{unknown:?}");
+
+    // The mistake is in the stored template, not in a file.
+    place.file("wrong.yaml", "name: wrong\ntasks: {{ .missing.part }}\n");
+    place.run(&["template", "create", "--file", "wrong.yaml"]).await.good();
+    place.file("hardware.yaml", NUC1);
+    place.run(&["hardware", "push", "--file", "hardware.yaml"]).await.good();
+    let stored = place.run(&["template", "render", "wrong", "--hardware", "nuc1"]).await;
+    assert!(stored.err.starts_with("error: cannot render template wrong: "), "{stored:?}");
+    assert!(stored.err.contains("hint: `tinbox template get` shows its text"), "{stored:?}");
+    let line = ["template", "render", "--file", "wrong.yaml", "--hardware", "nuc1"];
+    let file = place.run(&line).await;
+    assert!(file.err.starts_with("error: cannot use wrong.yaml: "), "{file:?}");
+    assert!(file.err.contains("hint: correct the file and run the command again"), "{file:?}");
+}

@@ -6,8 +6,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use box_client::ClientError;
-use http::Method;
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, COOKIE, SET_COOKIE};
+use http::{Method, Response, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use status::plain;
 use stdx::Secret;
@@ -63,25 +64,53 @@ pub async fn run(
     let post = request(Method::POST, &address, "/S")
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
     let (answer, _) = ask(&address, Some(&pin), post, form).await?;
-    let refused = |what: &str, body: &[u8]| Error::Unable {
-        what: format!("{what} the box at {address}"),
-        why: plain(String::from_utf8_lossy(body).trim()),
-        hint: "the box's screen, or claim.json in tinboxd's state folder, has the code until the \
-               box has an owner; the owner downloads the kubeconfig on the box's page",
-    };
     let cookie = answer.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
     let Some(cookie) = cookie.and_then(|it| it.split(';').next()) else {
-        return Err(refused("claim", answer.body()));
+        return Err(refused(&address, "claim", &answer, claim_hint(answer.status())));
     };
     let get = request(Method::GET, &address, "/kubeconfig").header(COOKIE, cookie);
     let (answer, _) = ask(&address, Some(&pin), get, String::new()).await?;
     if !answer.status().is_success() {
-        return Err(refused("read the kubeconfig of", answer.body()));
+        return Err(refused(&address, "read the kubeconfig of", &answer, CLAIMED));
     }
     new.finish(answer.body()).map_err(failed)?;
     printer.line(&format!("{address} is yours; its kubeconfig is {}", file.display()))?;
     printer.note(&format!("next: tinbox --kubeconfig {} hardware list", file.display()));
     Ok(())
+}
+
+/// Hint if the box is claimed, but its kubeconfig was not received.
+const CLAIMED: &str = "the box is claimed: log in on its page with the new passphrase, and \
+    download the kubeconfig";
+
+/// Creates the error of a response that refuses.
+fn refused(address: &str, what: &str, answer: &Response<Bytes>, hint: &'static str) -> Error {
+    let sentence = plain(String::from_utf8_lossy(answer.body()).trim());
+    let why = match answer.status() {
+        status if status.is_redirection() => "it has an owner".to_owned(),
+        status if sentence.is_empty() => format!("HTTP status {}", status.as_u16()),
+        _ => sentence,
+    };
+    Error::Unable { what: format!("{what} the box at {address}"), why, hint }
+}
+
+/// Returns the advice for a refused claim, by the status of the response.
+fn claim_hint(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::FORBIDDEN => {
+            "the code is on the box's screen, or in claim.json in tinboxd's state folder, until \
+             the box has an owner"
+        }
+        StatusCode::UNPROCESSABLE_ENTITY => "correct this and run the command again",
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            "wait a moment and run the command again"
+        }
+        status if status.is_redirection() || status == StatusCode::CONFLICT => {
+            "the owner downloads a kubeconfig on the box's page; `box reset factory` or the \
+             button on the box lets it be claimed again"
+        }
+        _ => "check that ADDRESS is the page of a Tinbox of this program's version",
+    }
 }
 
 /// Removes a copied scheme and slashes from an address.
@@ -98,10 +127,10 @@ pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Res
         return Ok(found);
     }
     if !io::stdin().is_terminal() {
-        let why = format!(
-            "give --pin: {address} has the pin {found}, and there is no terminal to confirm it"
-        );
-        return Err(Error::Usage(why));
+        return Err(Error::Argument {
+            why: format!("{address} has the pin {found}, and there is no terminal to confirm it"),
+            hint: format!("compare it with the box's screen, then give --pin {found}"),
+        });
     }
     printer.note(&format!("the box at {address} has the pin {found}"));
     let reply = question("does the box's screen show the same pin? (yes or no) ", true)?;
@@ -119,16 +148,25 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
         return Ok((read_line()?, read_line()?));
     }
     if !io::stdin().is_terminal() {
-        let why = "no terminal for a prompt: give --secrets-stdin with the code and the passphrase";
-        return Err(Error::Usage(why.to_owned()));
+        let why = "no terminal for a prompt".to_owned();
+        let hint = "give --secrets-stdin, and on standard input the code and the passphrase, one \
+                    per line";
+        return Err(Error::Argument { why, hint: hint.to_owned() });
     }
     let code = question("code on the box's screen: ", true)?;
     let passphrase = question("new passphrase (8 characters or more): ", false)?;
     let again = question("repeat the passphrase: ", false)?;
-    if passphrase.expose() != again.expose() {
-        return Err(Error::Usage("the two passphrases are not the same".to_owned()));
-    }
+    same(&passphrase, &again)?;
     Ok((code, passphrase))
+}
+
+fn same(passphrase: &Secret, again: &Secret) -> Result<(), Error> {
+    if passphrase.expose() == again.expose() {
+        return Ok(());
+    }
+    let hint = "nothing was sent: run the command again, and type the same passphrase twice";
+    let why = "the two passphrases are not the same".to_owned();
+    Err(Error::Argument { why, hint: hint.to_owned() })
 }
 
 /// New file that only the user can read. Dropping an incomplete file removes it.
@@ -167,11 +205,12 @@ impl Drop for NewFile {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, NewFile, run};
+    use super::{Arguments, NewFile, run, same};
     use crate::error::Error;
     use crate::output::{Format, Printer};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use stdx::Secret;
 
     #[tokio::test]
     async fn a_kubeconfig_that_cannot_be_written_is_found_out_before_the_box_is_claimed() {
@@ -211,6 +250,16 @@ mod tests {
         let hint = failed.unwrap_err().hint("tinbox").unwrap();
         assert!(hint.contains("unset TINBOX_KUBECONFIG"), "{hint}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "kind: Config\n");
+    }
+
+    #[test]
+    fn different_passphrases_have_a_hint_that_says_what_to_do() {
+        let [one, other] = ["correct horse", "correct house"].map(Secret::from);
+        same(&one, &one).unwrap();
+        let error = same(&one, &other).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let hint = error.hint("tinbox").unwrap();
+        assert!(hint.ends_with("type the same passphrase twice"), "{hint}");
     }
 
     #[test]
