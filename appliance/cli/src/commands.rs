@@ -4,6 +4,7 @@ pub mod access;
 pub mod appliance;
 pub mod backup;
 pub mod capi;
+pub mod complete;
 pub mod generated;
 pub mod hardware;
 pub mod image;

@@ -22,12 +22,23 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::Args;
+use commands::complete;
 use error::Error;
 
 /// Runs one command line, beginning with the program's name. Returns the exit code: 0 done, 1 the
 /// operation failed, 2 it could not be requested.
 pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line: Vec<OsString> = line.into_iter().collect();
+    if let [_, word, words @ ..] = line.as_slice()
+        && word == complete::WORD
+    {
+        // No output is the result of every failure.
+        let _ = in_runtime(async {
+            complete::run(words).await;
+            Ok(())
+        });
+        return ExitCode::SUCCESS;
+    }
     let program = program(line.first());
     let command = Args::command().name(program).bin_name(program);
     let parsed = command.try_get_matches_from(line).and_then(|it| Args::from_arg_matches(&it));
@@ -35,16 +46,7 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(args) => args,
         Err(error) => error.exit(),
     };
-    let outcome = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Error::Output)
-        .and_then(|runtime| {
-            let done = runtime.block_on(dispatch::run(args, program == "tink"));
-            // A thread that waits for standard input must not delay the end.
-            runtime.shutdown_background();
-            done
-        });
+    let outcome = in_runtime(dispatch::run(args, program == "tink"));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
@@ -54,6 +56,15 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+fn in_runtime(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Error::Output)?;
+    let done = runtime.block_on(work);
+    // A thread that waits for standard input must not delay the end.
+    runtime.shutdown_background();
+    done
 }
 
 /// Returns the definition of all commands, for the generation and the check of the reference.

@@ -31,8 +31,64 @@ pub fn completion(mut command: Command, arguments: &Completion) -> Result<(), Er
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
-    io::Write::write_all(&mut io::stdout().lock(), &script).map_err(Error::Output)
+    let script = String::from_utf8_lossy(&script);
+    let script = match arguments.shell {
+        Shell::Bash => script.replace("-F _tinbox ", "-F _tinbox_names ") + BASH,
+        Shell::Zsh => {
+            let first = "_tinbox() {\n";
+            let words =
+                format!("{first}    local -a tinbox_line=(\"${{(@)words[1,CURRENT-1]}}\")\n");
+            let script = script.replacen(first, &words, 1);
+            script.replace(":_default'", ":_tinbox_names'").replacen(
+                first,
+                &format!("{ZSH}{first}"),
+                1,
+            )
+        }
+        Shell::Fish => script.into_owned() + FISH,
+        _ => script.into_owned(),
+    };
+    io::Write::write_all(&mut io::stdout().lock(), script.as_bytes()).map_err(Error::Output)
 }
+
+/// Addition to the script of bash: names from the box. Bash splits words at a colon, so names with
+/// one, which are MAC addresses, are left out.
+const BASH: &str = r#"
+_tinbox_names() {
+    _tinbox "$@"
+    if [[ "$2" != -* ]]; then
+        local names
+        names=$("$1" __complete "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null | grep -v :)
+        if [[ -n "$names" ]]; then
+            COMPREPLY=( $(compgen -W "$names" -- "$2") )
+        fi
+    fi
+}
+"#;
+
+/// Addition to the script of zsh: names from the box, else files.
+const ZSH: &str = r#"_tinbox_names() {
+    local -a names
+    names=("${(@f)$("${tinbox_line[1]}" __complete "${(@)tinbox_line[2,-1]}" 2>/dev/null)}")
+    names=("${(@)names:#}")
+    if (( ${#names} )); then
+        compadd -a names
+    else
+        _default
+    fi
+}
+
+"#;
+
+/// Addition to the script of fish: names from the box.
+const FISH: &str = r#"
+function __tinbox_names
+    set --local words (commandline --cut-at-cursor --current-process --tokenize)
+    command --query $words[1]; or return
+    $words[1] __complete $words[2..-1] 2>/dev/null
+end
+complete --command tinbox --arguments "(__tinbox_names)"
+"#;
 
 /// Writes the manual pages of all commands, such as `tinbox-machine-install.1`. Returns their
 /// number.
