@@ -10,19 +10,6 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Actions that the box implements, in the order of the menu.
-pub const DOES: [Action; 9] = [
-    Action::Identify,
-    Action::ShowPin,
-    Action::Rescan,
-    Action::SafeMode,
-    Action::Restart,
-    Action::PowerOff,
-    Action::FactoryReset,
-    Action::Retry,
-    Action::MachinePower,
-];
-
 /// Maximum line number of a GPIO chip. `linux/gpio.h` has no limit; chips have far fewer.
 const LINE_MAX: u32 = 1023;
 /// Maximum length of the name of an LED or a device, in bytes.
@@ -45,8 +32,10 @@ pub struct Panel {
     pub led: Option<Led>,
     /// LED that shows traffic to booting machines, written as in `led`.
     pub traffic_led: Option<Led>,
-    /// Actions that the panel offers, of `identify`, `show-pin`, `rescan`, `safe-mode`, `restart`,
-    /// `power-off`, `factory-reset`, `retry` and `machine-power`. Default: all.
+    /// Actions that the panel offers: on the box `identify`, `show-pin`, `rescan`, `safe-mode`,
+    /// `restart`, `power-off` and `factory-reset`; on machines `retry`, `machine-power`,
+    /// `machine-work` (start over, cancel, pause, resume and dismiss) and `machine-identify`.
+    /// Default: all.
     pub actions: Option<Vec<Allowed>>,
 }
 
@@ -163,12 +152,10 @@ checked!(
     }
 );
 checked!(
-    /// Action that the panel may offer: one of [`DOES`].
+    /// Action that the panel may offer: one of [`ACTIONS`].
     Allowed(Action) from String, |text| {
-        let known = Action::named(&text).filter(|action| DOES.contains(action));
-        known.ok_or_else(|| {
-            let all = ACTIONS.into_iter().filter(|action| DOES.contains(action));
-            let all: Vec<_> = all.map(Action::setting).collect();
+        Action::named(&text).ok_or_else(|| {
+            let all = ACTIONS.map(Action::setting);
             format!("{text:?} is not an action of the panel: use {}", all.join(", "))
         })
     }
@@ -283,7 +270,7 @@ impl Panel {
         };
         let allowed = self.actions.as_ref();
         let allowed = allowed.map(|them| them.iter().map(|allowed| allowed.0).collect());
-        let actions = allowed.unwrap_or_else(|| DOES.to_vec());
+        let actions = allowed.unwrap_or_else(|| ACTIONS.to_vec());
         self.kind().map(|kind| model::Settings { kind, buttons, actions })
     }
 

@@ -49,6 +49,11 @@ impl ReadingError {
             Self::NotFound(why) | Self::Unavailable(why) | Self::Internal(why) => why,
         }
     }
+
+    /// Returns the reason as a sentence, without its hint, which is for the command line.
+    pub fn sentence(&self) -> String {
+        stdx::sentence(self.text().lines().next().unwrap_or_default())
+    }
 }
 
 /// Returns the route of the readings: `events` (newest last, at most [`LogEntry::LIMIT`]),

@@ -7,6 +7,7 @@ mod cluster_api;
 mod consoles;
 mod controllers;
 mod device;
+mod machine_leds;
 mod own_addresses;
 mod pages;
 mod sightings;

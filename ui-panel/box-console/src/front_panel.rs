@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use crate::orders::Orders;
 use crate::{Actions, ViewSource, keys};
 use gpio::GpioButton;
 use leds::LedHandle;
@@ -57,15 +58,17 @@ async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) 
     });
     let keys = buttons.map(keys_of).unwrap_or_default();
     let following = follow(&keys, buttons, changed);
+    let mut orders = Orders::new(actions, "panel");
     let attending = async {
         let mut ticks = tokio::time::interval(PICTURE_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let happened = tokio::select! {
-                _ = ticks.tick() => None,
-                Some(press) = presses.recv() => Some(press),
+            let (happened, reason) = tokio::select! {
+                _ = ticks.tick() => (None, None),
+                reason = orders.refused() => (None, Some(reason)),
+                Some(press) = presses.recv() => (Some(press), None),
                 Some((change, at)) = changes.recv() => match event(change, &keys) {
-                    Some(event) => Some((event, at)),
+                    Some(event) => (Some((event, at)), None),
                     None => continue,
                 },
             };
@@ -77,8 +80,9 @@ async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) 
                 None => screen.front.tick(&view, now),
                 Some((event, at)) => screen.front.event(event, &view, at - began),
             };
-            if let Some(order) = order {
-                actions.carry_out(order, "panel").await;
+            let refused = order.and_then(|order| orders.begin(order).err());
+            if let Some(reason) = refused.or(reason) {
+                screen.front.report(reason, now);
             }
             screen.show(&view, now);
         }

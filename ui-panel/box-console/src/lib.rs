@@ -7,6 +7,7 @@
 pub mod front_panel;
 pub mod keys;
 pub mod monitor;
+mod orders;
 pub mod power_button;
 pub mod serial;
 
@@ -18,9 +19,12 @@ pub use status::source::ViewSource;
 /// Executor of the orders that people give at the box.
 pub trait Actions: Send + Sync + 'static {
     /// Executes an order. `place` is the name of the device in the log, such as `panel`.
+    ///
+    /// # Errors
+    /// The order was not carried out; the reason is a sentence for the person at the device.
     fn carry_out<'a>(
         &'a self,
         order: PanelOrder,
         place: &'a str,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 }

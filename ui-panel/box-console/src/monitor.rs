@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use config::panel::DOES;
 use panel::backends::PICTURE_EVERY;
 use panel::backends::fbdev::{Framebuffer, Geometry};
 use panel::buttons::{KEYBOARD, KeyChange, key};
 use panel::console::Console;
+use panel::model::ACTIONS;
 use panel::screens::{Size, monitor};
 use platform::liveness::LoopSignal;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::orders::Orders;
 use crate::{Actions, ViewSource, keys};
 
 /// Interval of searches for a monitor.
@@ -68,17 +69,24 @@ async fn draw(
     let size = monitor.size();
     tracing::info!(width = size.width, height = size.height, "drawing on the monitor");
     let began = Instant::now();
-    let mut console = Console::new(DOES.to_vec());
+    let mut orders = Orders::new(actions, "keyboard");
+    let mut console = Console::new(ACTIONS.to_vec());
     let mut ticks = tokio::time::interval(PICTURE_EVERY);
     loop {
         let view = tokio::select! {
             _ = ticks.tick() => source.view().await,
+            reason = orders.refused() => {
+                console.report(reason, began.elapsed());
+                source.view().await
+            }
             Some((change, _)) = changes.recv() => {
                 let KeyChange::Down(code) = change else { continue };
                 let Some(key) = key(code) else { continue };
                 let view = source.view().await;
-                if let Some(order) = console.key(key, &view, began.elapsed()) {
-                    actions.carry_out(order, "keyboard").await;
+                if let Some(order) = console.key(key, &view, began.elapsed())
+                    && let Err(reason) = orders.begin(order)
+                {
+                    console.report(reason, began.elapsed());
                 }
                 view
             }

@@ -3,14 +3,18 @@
 
 use std::time::Duration;
 
+use machine_actions::Confirmation;
 use status::view::{Machine, StatusView};
 
-use crate::model::{Action, CANCEL_AFTER, PanelOrder, SECRET_FOR};
+use crate::model::{Action, CANCEL_AFTER, MachineAction, PanelOrder, SECRET_FOR, permitted};
 
 /// Maximum length of a filter, in characters.
 const FILTER_CHARS_MAX: usize = 40;
-/// Maximum length of a box's name, in characters (RFC 1123 section 2.1).
-const NAME_CHARS_MAX: usize = 63;
+/// Maximum length of a typed name, in characters: names of machines are DNS subdomains (RFC 1123
+/// section 2.1).
+const NAME_CHARS_MAX: usize = 253;
+/// Time for which the reason of a refused order is shown.
+pub const OUTCOME_FOR: Duration = Duration::from_secs(30);
 /// Actions of the F12 menu, each with its key.
 pub const LEAVING: [(char, Action); 4] = [
     ('r', Action::Restart),
@@ -63,37 +67,35 @@ pub const TABS: [(u8, Tab, &str); 5] = [
     (5, Tab::Box, "Box"),
 ];
 
-/// Prompt before a factory reset. The user must type the box's name, so that a key held by accident
-/// cannot confirm.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ErasePrompt {
+/// Confirmation prompt of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// Order that waits for confirmation.
+    pub order: PanelOrder,
+    /// Name that the user must type, so that a key held by accident cannot confirm; empty if the
+    /// key Enter is enough.
+    pub name: String,
     /// Text typed so far.
     pub typed: String,
     /// Time at which the prompt opened, on the monotonic clock.
     pub since: Duration,
 }
 
-impl ErasePrompt {
+impl Prompt {
+    /// Creates a prompt that the key Enter confirms.
+    pub fn new(order: PanelOrder, since: Duration) -> Self {
+        Self { order, name: String::new(), typed: String::new(), since }
+    }
+
+    /// Creates a prompt that the typed name confirms. The keyboard has no capital letters.
+    pub fn with_name(order: PanelOrder, name: &str, since: Duration) -> Self {
+        Self { name: name.to_lowercase(), ..Self::new(order, since) }
+    }
+
     /// Returns the seconds until the prompt closes without an answer; `None` if it has closed.
     pub fn seconds(&self, now: Duration) -> Option<u64> {
         let left = CANCEL_AFTER.checked_sub(now.saturating_sub(self.since))?;
         (!left.is_zero()).then(|| left.as_millis().div_ceil(1000) as u64)
-    }
-}
-
-/// Confirmation prompt of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Confirmation {
-    /// Action that waits for confirmation.
-    pub action: Action,
-    /// Time at which the prompt opened, on the monotonic clock.
-    pub since: Duration,
-}
-
-impl Confirmation {
-    /// Returns the action; `None` if the prompt has closed without an answer.
-    pub fn action(&self, now: Duration) -> Option<Action> {
-        (now.saturating_sub(self.since) < CANCEL_AFTER).then_some(self.action)
     }
 }
 
@@ -115,9 +117,9 @@ pub struct Console {
     /// True if key presses go to the filter.
     pub typing: bool,
     /// Open confirmation prompt, if any.
-    pub asking: Option<Confirmation>,
-    /// Open prompt before a factory reset, if any.
-    pub erasing: Option<ErasePrompt>,
+    pub prompt: Option<Prompt>,
+    /// Reason why the last order was not carried out, and its time on the monotonic clock.
+    pub outcome: Option<(String, Duration)>,
     /// Actions that the configuration allows (`panel.actions`).
     pub actions: Vec<Action>,
 }
@@ -151,29 +153,28 @@ impl Console {
 
     /// Handles a pressed key. Returns the order that the key gives, if any.
     pub fn key(&mut self, key: Key, view: &StatusView, now: Duration) -> Option<PanelOrder> {
-        if let Some(erasing) = self.erasing.take() {
-            return self.erase(erasing, key, view, now);
-        }
-        if let Some(asking) = self.asking.take() {
+        self.outcome = None;
+        if let Some(prompt) = self.prompt.take() {
             // A key after the timeout of the prompt does not confirm it.
-            return asking.action(now).and_then(|action| self.asked(action, key, now));
+            prompt.seconds(now)?;
+            if prompt.name.is_empty() {
+                return self.answer(prompt.order, key, view, now);
+            }
+            return self.type_name(prompt, key, view);
         }
         if self.typing && self.typed(key) {
             return None;
         }
         match key {
-            Key::Function(number) => return self.function(number, now),
+            Key::Function(number) => self.function(number, now),
             Key::Char('q') => self.secret = if self.shows_pin(now) { None } else { Some(now) },
             Key::Char('/') if self.tab == Tab::Machines => {
                 self.typing = true;
                 self.story = false;
             }
             Key::Char('w') if self.tab == Tab::Logs => self.warnings = !self.warnings,
-            Key::Char('r') if self.tab == Tab::Machines => {
-                let failed = self.chosen(view).filter(|machine| machine.needs_person())?;
-                let machine = Some(failed.name.to_string());
-                let allowed = self.actions.contains(&Action::Retry);
-                return allowed.then_some(PanelOrder { action: Action::Retry, machine });
+            Key::Char(char) if self.tab == Tab::Machines => {
+                return self.machine_key(char, view, now);
             }
             Key::Enter if self.tab == Tab::Machines => self.story = self.chosen(view).is_some(),
             Key::Up => self.move_cursor(view, -1),
@@ -185,45 +186,66 @@ impl Console {
         None
     }
 
-    /// Handles a key at a prompt: Enter confirms, a menu key changes the action, others cancel.
-    fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<PanelOrder> {
-        if key == Key::Enter {
-            return self.actions.contains(&action).then_some(PanelOrder { action, machine: None });
-        }
-        let chosen = LEAVING.into_iter().find(|(char, _)| key == Key::Char(*char));
-        let (_, action) = chosen.filter(|(_, action)| self.actions.contains(action))?;
-        if action == Action::FactoryReset {
-            self.erasing = Some(ErasePrompt { typed: String::new(), since: now });
-        } else {
-            self.asking = Some(Confirmation { action, since: now });
-        }
+    /// Returns the actions of the machine under the cursor that have a key.
+    pub fn machine_actions(&self, view: &StatusView) -> Vec<(char, MachineAction)> {
+        let Some(machine) = self.chosen(view) else { return Vec::new() };
+        let actions = permitted(machine, &self.actions).into_iter();
+        actions.filter_map(|action| Some((action.key()?, action))).collect()
+    }
+
+    /// Handles the key of an action on the machine under the cursor.
+    fn machine_key(&mut self, char: char, view: &StatusView, now: Duration) -> Option<PanelOrder> {
+        let actions = self.machine_actions(view);
+        let (_, action) = actions.into_iter().find(|(key, _)| *key == char)?;
+        let machine = self.chosen(view)?;
+        let order = PanelOrder::Machine(action.order(machine));
+        self.prompt = Some(match action.confirmation(machine) {
+            Confirmation::Name => Prompt::with_name(order, &machine.name, now),
+            Confirmation::None => return Some(order),
+            Confirmation::Effect | Confirmation::Form => Prompt::new(order, now),
+        });
         None
     }
 
-    /// Handles a key of the prompt before a factory reset. A wrong name closes the prompt.
-    fn erase(
+    /// Handles a key at a prompt: Enter confirms, a menu key changes the action, others cancel.
+    fn answer(
         &mut self,
-        mut erasing: ErasePrompt,
+        order: PanelOrder,
         key: Key,
         view: &StatusView,
         now: Duration,
     ) -> Option<PanelOrder> {
-        erasing.seconds(now)?;
+        if key == Key::Enter {
+            return stands(&order, view).then_some(order);
+        }
+        if matches!(order, PanelOrder::Machine(_)) {
+            return None;
+        }
+        let chosen = LEAVING.into_iter().find(|(char, _)| key == Key::Char(*char));
+        let (_, action) = chosen.filter(|(_, action)| self.actions.contains(action))?;
+        let order = PanelOrder::Box(action);
+        self.prompt = Some(match action {
+            Action::FactoryReset => Prompt::with_name(order, &view.name, now),
+            _ => Prompt::new(order, now),
+        });
+        None
+    }
+
+    /// Handles a key of a prompt for a name. A wrong name closes the prompt.
+    fn type_name(&mut self, mut prompt: Prompt, key: Key, view: &StatusView) -> Option<PanelOrder> {
         match key {
-            Key::Char(char) if erasing.typed.chars().count() < NAME_CHARS_MAX => {
-                erasing.typed.push(char);
+            Key::Char(char) if prompt.typed.chars().count() < NAME_CHARS_MAX => {
+                prompt.typed.push(char);
             }
             Key::Char(_) => {}
-            Key::Backspace => drop(erasing.typed.pop()),
+            Key::Backspace => drop(prompt.typed.pop()),
             Key::Enter => {
-                let action = Action::FactoryReset;
-                let meant = erasing.typed == view.name.to_lowercase();
-                let may = meant && self.actions.contains(&action);
-                return may.then_some(PanelOrder { action, machine: None });
+                let meant = prompt.typed == prompt.name && stands(&prompt.order, view);
+                return meant.then_some(prompt.order);
             }
             _ => return None,
         }
-        self.erasing = Some(erasing);
+        self.prompt = Some(prompt);
         None
     }
 
@@ -250,22 +272,29 @@ impl Console {
         true
     }
 
-    fn function(&mut self, number: u8, now: Duration) -> Option<PanelOrder> {
+    fn function(&mut self, number: u8, now: Duration) {
         if let Some((_, tab, _)) = TABS.into_iter().find(|(key, ..)| *key == number) {
             self.tab = tab;
             self.story = false;
-            return None;
+            return;
         }
         match number {
-            8 if self.actions.contains(&Action::Support) => {
-                Some(PanelOrder { action: Action::Support, machine: None })
-            }
             12 if self.actions.contains(&Action::Restart) => {
-                self.asking = Some(Confirmation { action: Action::Restart, since: now });
-                None
+                self.prompt = Some(Prompt::new(PanelOrder::Box(Action::Restart), now));
             }
-            _ => None,
+            _ => {}
         }
+    }
+
+    /// Shows why an order was not carried out.
+    pub fn report(&mut self, reason: String, now: Duration) {
+        self.outcome = Some((reason, now));
+    }
+
+    /// Returns the reason why the last order was not carried out, for [`OUTCOME_FOR`].
+    pub fn outcome(&self, now: Duration) -> Option<&str> {
+        let (reason, at) = self.outcome.as_ref()?;
+        (now.saturating_sub(*at) < OUTCOME_FOR).then_some(reason)
     }
 
     fn move_cursor(&mut self, view: &StatusView, by: isize) {
@@ -276,6 +305,14 @@ impl Console {
         if let Some(machine) = machines.get(at.saturating_add_signed(by).min(last)) {
             self.cursor = machine.name.to_string();
         }
+    }
+}
+
+/// Returns true if the order is still possible: the view may have changed since the prompt.
+fn stands(order: &PanelOrder, view: &StatusView) -> bool {
+    match order {
+        PanelOrder::Box(_) => true,
+        PanelOrder::Machine(order) => order.confirmation(view).is_some(),
     }
 }
 

@@ -105,6 +105,27 @@ impl<C: PixelColor> Sheet<C> {
         moved
     }
 
+    /// Returns the picture of `size`, with each pixel drawn as a square of `scale` pixels.
+    pub fn enlarged(self, size: Size, scale: u32, ground: C) -> Self {
+        if scale == 1 && size == self.size {
+            return self;
+        }
+        let mut large = Self::new(size, ground);
+        for y in 0..size.height.min(self.size.height * scale) {
+            for x in 0..size.width.min(self.size.width * scale) {
+                let from = (y / scale * self.size.width + x / scale) as usize;
+                large.pixels[(y * size.width + x) as usize] = self.pixels[from];
+            }
+        }
+        let enlarge = |text: DrawnText| {
+            let Rectangle { top_left, size } = text.area;
+            DrawnText { area: Rectangle::new(top_left * scale as i32, size * scale), ..text }
+        };
+        large.written = self.written.into_iter().map(enlarge).collect();
+        large.spilled = self.spilled;
+        large
+    }
+
     /// Borrows a pixel; `None` outside the image.
     pub fn pixel(&mut self, at: Point) -> Option<&mut C> {
         let (x, y) = (u32::try_from(at.x).ok()?, u32::try_from(at.y).ok()?);

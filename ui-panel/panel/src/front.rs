@@ -69,6 +69,11 @@ impl Front {
         self.panel.tick(view, now)
     }
 
+    /// Shows why an order was not carried out.
+    pub fn report(&mut self, reason: String, now: Duration) {
+        self.panel.report(reason, now);
+    }
+
     /// Returns the next frame to show; `None` without a change, or within 500 ms of the last.
     pub fn frame(&mut self, view: &StatusView, now: Duration) -> Option<&Frame> {
         let soon = |(_, at): &(Frame, Duration)| now.saturating_sub(*at) < PICTURE_EVERY;

@@ -6,23 +6,29 @@
 //! draws [`Panel::shown`].
 
 mod action;
+mod input;
 mod light;
+mod machine_action;
 mod page;
+mod presses;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use status::view::problem::{Remedy, Urgency};
+use machine_actions::Confirmation;
+use status::view::problem::Urgency;
 use status::view::{StatusView, problems};
 
 pub use action::{ACTIONS, Action};
+pub use input::{Button, Buttons, ScreenInput, Settings};
 pub use light::{Light, OLED_DIM, TFT_DIM_PERCENT};
-pub use page::{Kind, Page, find};
+pub use machine_action::{MachineAction, MachineOrder, permitted, retry};
+pub use page::{Kind, Page, find, machine};
 
 /// Minimum duration of a press that counts as a hold.
 pub const HOLD: Duration = Duration::from_secs(1);
-/// Duration of the hold that starts a factory reset.
-pub const ERASE_HOLD: Duration = Duration::from_secs(5);
+/// Duration of the hold that starts a factory reset, or an action that stops a machine in service.
+pub const LONG_HOLD: Duration = Duration::from_secs(5);
 /// Time after which an unanswered prompt closes.
 pub const CANCEL_AFTER: Duration = Duration::from_secs(20);
 /// Time for which pin and code are shown on request.
@@ -42,47 +48,13 @@ pub const DETAIL_LINES_MAX: usize = 24;
 /// Maximum number of positions of the walking dot, in pixels.
 const WAY_MAX: u64 = 1 << 16;
 
-/// Button of the panel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Button {
-    /// Goes back, or up in a list.
-    Up,
-    /// Goes forward, or down in a list.
-    Down,
-    /// Confirms the selected entry.
-    Select,
-}
-
-/// Buttons that the panel has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Buttons {
-    /// Three buttons: up, down and select.
-    Three,
-    /// One button: a short press shows the next page, a long press selects.
-    One,
-    /// No buttons: pages change automatically.
-    #[default]
-    None,
-}
-
-/// Hardware and permissions of the panel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Kind of the screen.
-    pub kind: Kind,
-    /// Buttons that are present.
-    pub buttons: Buttons,
-    /// Allowed actions: the setting `panel.actions`.
-    pub actions: Vec<Action>,
-}
-
 /// Action that the caller must carry out now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PanelOrder {
-    /// Action to carry out.
-    pub action: Action,
-    /// Machine that the action applies to; `None` for the box.
-    pub machine: Option<String>,
+pub enum PanelOrder {
+    /// Action on the box.
+    Box(Action),
+    /// Action on one machine.
+    Machine(MachineOrder),
 }
 
 /// Button that is pressed.
@@ -113,29 +85,6 @@ pub struct Panel {
     held: Option<PressedButton>,
     known: BTreeSet<String>,
     claimed: Option<String>,
-}
-
-/// Data that a screen needs in addition to the view.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ScreenInput {
-    /// Page that is shown.
-    pub page: Page,
-    /// Kind of the screen.
-    pub kind: Kind,
-    /// Buttons, whose labels the screen shows.
-    pub buttons: Buttons,
-    /// Allowed actions, in the order of the menu.
-    pub actions: Vec<Action>,
-    /// Brightness of the screen.
-    pub light: Light,
-    /// Seconds for which the button that starts the factory reset is held so far.
-    pub held_seconds: u64,
-    /// Seconds until the open prompt closes.
-    pub cancel_seconds: u64,
-    /// Position of the walking dot in pixels. The dot moves one pixel per second.
-    pub dot: u32,
-    /// Offset of the picture, 0 or 1 pixel in each direction, against burn-in.
-    pub shift: (i32, i32),
 }
 
 impl Panel {
@@ -198,15 +147,16 @@ impl Panel {
     pub fn shown(&self, view: &StatusView, now: Duration) -> ScreenInput {
         let minute = now.as_secs() / 60;
         let since = now.saturating_sub(self.turned);
-        let erasing = |held: PressedButton| now.saturating_sub(held.since).as_secs();
-        let held = self.held.filter(|held| self.page == Page::Erase && !held.spent);
+        let seconds = |held: PressedButton| now.saturating_sub(held.since).as_secs();
+        let is_long = self.after_long_hold(view).is_some();
+        let held = self.held.filter(|held| is_long && !held.spent);
         ScreenInput {
             page: self.page.clone(),
             kind: self.settings.kind,
             buttons: self.settings.buttons,
-            actions: self.menu(),
+            actions: self.settings.actions.clone(),
             light: self.light(view, now),
-            held_seconds: held.map_or(0, erasing),
+            held_seconds: held.map_or(0, seconds),
             cancel_seconds: CANCEL_AFTER.saturating_sub(since).as_secs(),
             dot: u32::try_from(now.as_secs() % WAY_MAX).unwrap_or(0),
             shift: (i32::from(minute % 2 == 1), i32::from(minute / 2 % 2 == 1)),
@@ -218,14 +168,10 @@ impl Panel {
         light::light(self.settings.kind, self.settings.buttons, view, idle)
     }
 
-    /// Allowed actions, in the order of the menu.
-    fn menu(&self) -> Vec<Action> {
-        let allowed = |action: &Action| action.in_menu() && self.allows(*action);
-        ACTIONS.into_iter().filter(allowed).collect()
-    }
-
-    fn allows(&self, action: Action) -> bool {
-        self.settings.actions.contains(&action)
+    /// Shows why an order was not carried out.
+    pub fn report(&mut self, reason: String, now: Duration) {
+        self.awake = now;
+        self.go(Page::Outcome(reason), now);
     }
 
     /// Wakes the screen for a new claim code, a new problem or an identify request. Shows a new
@@ -264,19 +210,31 @@ impl Panel {
         let long = now.saturating_sub(held.since);
         let selects = held.button == Button::Select || self.settings.buttons == Buttons::One;
         self.awake = now;
-        if self.page == Page::Erase && selects {
-            if long < ERASE_HOLD {
+        if let Some(order) = self.after_long_hold(view).filter(|_| selects) {
+            if long < LONG_HOLD {
                 return None;
             }
             self.spend();
             self.go(Page::rest(view), now);
-            return self.order(Action::FactoryReset, None);
+            return self.order(order);
         }
         if long < HOLD || !selects {
             return None;
         }
         self.spend();
         self.gesture(PressKind::Hold, view, now)
+    }
+
+    /// Returns the order that a hold of [`LONG_HOLD`] confirms on this page.
+    fn after_long_hold(&self, view: &StatusView) -> Option<PanelOrder> {
+        match &self.page {
+            Page::Erase => Some(PanelOrder::Box(Action::FactoryReset)),
+            Page::Confirm(PanelOrder::Machine(order)) => {
+                let is_long = order.confirmation(view) == Some(Confirmation::Name);
+                is_long.then(|| PanelOrder::Machine(order.clone()))
+            }
+            _ => None,
+        }
     }
 
     fn spend(&mut self) {
@@ -352,11 +310,15 @@ impl Panel {
         self.turned = now;
     }
 
-    fn order(&self, action: Action, machine: Option<String>) -> Option<PanelOrder> {
-        self.allows(action).then_some(PanelOrder { action, machine })
+    /// Returns the order if the settings allow its action.
+    fn order(&self, order: PanelOrder) -> Option<PanelOrder> {
+        let needed = match &order {
+            PanelOrder::Box(action) => Some(*action),
+            PanelOrder::Machine(order) => order.action.permission(),
+        };
+        needed.is_some_and(|action| self.settings.actions.contains(&action)).then_some(order)
     }
 }
 
-mod presses;
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,14 @@ pub mod tft;
 use embedded_graphics::pixelcolor::{BinaryColor, Rgb565};
 pub use embedded_graphics::prelude::Size;
 use status::view::problem::Urgency;
-use status::view::{Role, StatusView, Update, UpdateState};
+use status::view::{MachineState, Role, StatusView, Update, UpdateState};
+
+use machine_actions::Confirmation;
 
 use crate::draw::Sheet;
-use crate::model::{Kind, Page, ScreenInput, find};
+use crate::draw::text::fit_name;
+use crate::model::{HOLD, LONG_HOLD, MachineAction};
+use crate::model::{Kind, Page, PanelOrder, ScreenInput, find, machine, permitted};
 
 /// Drawn page of the panel.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +57,92 @@ fn pin_lines(pin: &str) -> [String; 2] {
 /// Formats a number with its noun, such as `1 machine` or `12 machines`.
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Number of machines in the states that a small screen shows, by the words of the states.
+struct Tally {
+    in_service: usize,
+    ready: usize,
+    installing: usize,
+    failed: usize,
+}
+
+impl Tally {
+    fn of(view: &StatusView) -> Self {
+        let machines = || view.machines.iter();
+        Self {
+            in_service: view.count(&[MachineState::InService]),
+            ready: view.count(&[MachineState::Ready]),
+            installing: machines().filter(|machine| machine.under_way()).count(),
+            failed: machines().filter(|machine| machine.needs_person()).count(),
+        }
+    }
+}
+
+/// Returns version and slot with its state, such as `v1.4.0  slot A  good`. A guest has no slot.
+fn version(view: &StatusView) -> String {
+    if view.slot.is_empty() {
+        return format!("v{}", view.version);
+    }
+    let good = view.system.slots.iter().any(|slot| slot.running && slot.good);
+    let state = if good { "good" } else { "on trial" };
+    format!("v{}  slot {}  {state}", view.version, view.slot)
+}
+
+/// Returns the lines of a menu with the index of the cursor. The last line leads back.
+fn menu_lines(labels: impl Iterator<Item = &'static str>, at: usize) -> (Vec<&'static str>, usize) {
+    let lines: Vec<&str> = labels.chain(["Back"]).collect();
+    let at = at.min(lines.len() - 1);
+    (lines, at)
+}
+
+/// Returns the lines of a machine's actions with the index of the cursor.
+fn action_lines(
+    view: &StatusView,
+    shown: &ScreenInput,
+    name: &str,
+    at: Option<MachineAction>,
+) -> (Vec<&'static str>, usize) {
+    let actions = machine(view, name).map(|machine| permitted(machine, &shown.actions));
+    let actions = actions.unwrap_or_default();
+    let place = at.and_then(|action| actions.iter().position(|it| *it == action));
+    menu_lines(actions.iter().map(|action| action.label()), place.unwrap_or(actions.len()))
+}
+
+/// Text of a confirmation prompt.
+struct Question {
+    /// Question, such as `Switch off nuc-07?`; at most `room` columns.
+    title: String,
+    /// Effect and loss, as sentences.
+    effect: String,
+    /// Loss, else the effect: the sentence for a small screen.
+    warning: String,
+    /// Seconds of the hold that confirms.
+    hold: u64,
+}
+
+impl Question {
+    fn of(view: &StatusView, order: &PanelOrder, room: usize) -> Self {
+        match order {
+            PanelOrder::Box(action) => Self {
+                title: format!("{}?", action.label()),
+                effect: action.effect().to_owned(),
+                warning: action.effect().to_owned(),
+                hold: HOLD.as_secs(),
+            },
+            PanelOrder::Machine(order) => {
+                let label = order.action.label();
+                let room = room.saturating_sub(label.chars().count() + 2);
+                let is_long = order.confirmation(view) == Some(Confirmation::Name);
+                Self {
+                    title: format!("{label} {}?", fit_name(&order.machine, room)),
+                    effect: order.action.effect(),
+                    warning: order.action.warning(),
+                    hold: if is_long { LONG_HOLD } else { HOLD }.as_secs(),
+                }
+            }
+        }
+    }
 }
 
 /// Returns the state of an update, in words.

@@ -41,7 +41,8 @@ impl Serial {
 }
 
 fn facts(view: &StatusView) -> Vec<String> {
-    let mut facts = vec![format!("{} {} slot {}", view.name, view.version, view.slot)];
+    let slot = if view.slot.is_empty() { String::new() } else { format!(" slot {}", view.slot) };
+    let mut facts = vec![format!("{} {}{slot}", view.name, view.version)];
     match view.starting() {
         Some(_) => return [facts, vec![headline(view).sentence()]].concat(),
         None => facts.push(format!("certificate pin {}", view.pin)),
@@ -64,7 +65,7 @@ fn ascii(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Serial;
-    use status::view::example;
+    use status::view::{StatusView, example};
 
     #[test]
     fn only_what_changed_is_said() {
@@ -83,6 +84,8 @@ mod tests {
             the image's sum with the Template's, then retry. (ChecksumMismatch)";
         assert_eq!(serial.lines(&example::working()), [failed]);
         assert_eq!(serial.lines(&example::calm()), ["14:02 over: machine/nuc-07/Failed"]);
+        let guest = StatusView { slot: "".into(), ..unclaimed };
+        assert_eq!(Serial::default().lines(&guest)[0], "14:02 box-7f3a 1.4.0");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-use panel::model::{Action, Button, Buttons, Kind};
+use panel::model::{ACTIONS, Action, Button, Buttons, Kind};
 
-use super::{DOES, Input, Led, Panel};
+use super::{Input, Led, Panel};
 
 fn read(text: &str) -> Result<Panel, String> {
     let panel: Panel = toml::from_str(text).map_err(|error| error.to_string())?;
@@ -39,7 +39,7 @@ fn a_panel_is_as_it_is_written() {
 fn what_is_left_out_has_a_default() {
     let panel = read("oled = { i2c = '/dev/i2c-0' }\nbuttons = { select = 'BTN_0' }\n").unwrap();
     let settings = panel.settings().unwrap();
-    assert_eq!((settings.buttons, settings.actions), (Buttons::One, DOES.to_vec()));
+    assert_eq!((settings.buttons, settings.actions), (Buttons::One, ACTIONS.to_vec()));
     assert_eq!(panel.oled.unwrap().address.0, 0x3c);
     let panel = read("tft = '/dev/fb1'\nbacklight = 'panel'\n").unwrap();
     assert_eq!(panel.settings().unwrap().buttons, Buttons::None);

@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 
 use api::meta::ObjectKey;
 use api::network::{Mode, NETWORK, Network};
-use api::tinkerbell::Hardware;
 use box_console::Actions;
 use machine_actions::{ActionRequest, MachineActions, change};
 use objects::{ObjectError, Objects, read};
-use panel::model::{Action, PanelOrder};
-use provisioning::index::Index;
+use panel::model::{Action, MachineAction, MachineOrder, PanelOrder};
 use serde_json::Value;
 use status::source::{Filling, StatusSource};
-use status::view::{Power, StatusView};
+use status::view::StatusView;
 use stdx::Clock;
 use thiserror::Error;
 
@@ -59,21 +57,12 @@ impl StatusSource for IdentifyState {
 /// Reason why an action failed.
 #[derive(Debug, Error)]
 pub enum ActionError {
-    /// No Hardware has this name.
-    #[error("machine {0} no longer exists")]
-    NoMachine(String),
-    /// The machine has no workflow to try again.
-    #[error("{0} has no workflow to try again")]
-    NoWorkflow(String),
-    /// The Hardware names no BMC.
-    #[error("{0} has no BMC; set spec.bmcRef of its Hardware to its BMC Machine")]
-    NoBmc(String),
-    /// The power state is unknown, so the opposite state is also unknown.
-    #[error("the power state of {0} is unknown: its BMC does not respond")]
-    PowerUnknown(String),
-    /// The action is not one of [`config::panel::DOES`].
-    #[error("this version does not support the action")]
-    Unable,
+    /// The action is a permission, or the panel does it by itself.
+    #[error("{0} is not an action on the box")]
+    NotOfBox(&'static str),
+    /// The BMC of the machine did not let the machine blink, as a sentence.
+    #[error("{0}")]
+    Identify(String),
     /// The request could not be stored.
     #[error(transparent)]
     Machine(#[from] machine_actions::ActionError),
@@ -82,13 +71,25 @@ pub enum ActionError {
     Object(#[from] ObjectError),
 }
 
+/// BMCs of machines, which let a machine blink.
+pub trait MachineLeds: Send + Sync + 'static {
+    /// Lets the machine with this name blink.
+    ///
+    /// # Errors
+    /// The machine has no BMC, or its BMC cannot do so now; the reason is a sentence.
+    fn identify<'a>(
+        &'a self,
+        machine: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
+}
+
 /// Executor of the actions of panel and keyboard.
 #[derive(Clone)]
 pub struct LocalActions {
     /// Access to the objects that actions change.
     pub objects: Arc<dyn Objects>,
-    /// Index of machines and workflows.
-    pub index: Index,
+    /// LEDs of machines, for the identify action of a machine.
+    pub machine_leds: Arc<dyn MachineLeds>,
     /// Clock for the time that a rescan writes to a network's field `spec.rearm`.
     pub clock: Arc<dyn Clock>,
     /// State of the identify action.
@@ -102,46 +103,64 @@ impl Actions for LocalActions {
         &'a self,
         order: PanelOrder,
         place: &'a str,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>> {
         Box::pin(self.carry_out_at(order, place))
     }
 }
 
 impl LocalActions {
     /// Runs an action. `where_at` is the place in the log, such as `panel`.
-    async fn carry_out_at(&self, order: PanelOrder, where_at: &str) {
-        let PanelOrder { action, machine } = order;
-        if let Some(leaving) = reset::meant(action) {
+    async fn carry_out_at(&self, order: PanelOrder, where_at: &str) -> Result<(), String> {
+        let leaving = match &order {
+            PanelOrder::Box(action) => reset::meant(*action),
+            PanelOrder::Machine(_) => None,
+        };
+        if let Some(leaving) = leaving {
             let (audit, at) = (self.audit.clone(), where_at.to_owned());
-            // The log holds the reason why the box could not be restarted or switched off.
             let leave = move || reset::carry_out(leaving, &at, &audit);
-            let _ = tokio::task::spawn_blocking(leave).await;
-            return;
+            let left = tokio::task::spawn_blocking(leave).await;
+            return left.unwrap_or_else(|error| Err(error.to_string()));
         }
-        let what = action.setting();
+        let (what, machine) = match &order {
+            PanelOrder::Box(action) => (action.setting(), ""),
+            PanelOrder::Machine(order) => (order.action.word(), order.machine.as_str()),
+        };
         tracing::info!(what, machine, "requested at the {where_at}");
-        let detail = machine.clone().unwrap_or_default();
-        let done = self.do_it(action, machine).await;
+        let done = self.do_it(&order).await;
         // Showing the PIN changes nothing, so it is not audited.
-        if action != Action::ShowPin {
-            self.audit.local(where_at, what, &detail, done.is_ok());
+        if order != PanelOrder::Box(Action::ShowPin) {
+            self.audit.local(where_at, what, machine, done.is_ok());
         }
-        if let Err(error) = done {
-            tracing::warn!(what, error = %stdx::chain(&error), "not done");
-        }
+        done.map_err(|error| {
+            let reason = stdx::chain(&error);
+            tracing::warn!(what, machine, error = reason, "not done");
+            reason
+        })
     }
 
-    async fn do_it(&self, action: Action, machine: Option<String>) -> Result<(), ActionError> {
-        match (action, machine) {
-            (Action::Identify, _) => self.identify_state.begin(),
-            (Action::Rescan, _) => self.rescan().await?,
-            (Action::Retry, Some(machine)) => self.retry(&machine).await?,
-            (Action::MachinePower, Some(machine)) => self.switch(&machine).await?,
+    async fn do_it(&self, order: &PanelOrder) -> Result<(), ActionError> {
+        match order {
+            PanelOrder::Box(Action::Identify) => self.identify_state.begin(),
+            PanelOrder::Box(Action::Rescan) => self.rescan().await?,
             // The panel shows the PIN itself.
-            (Action::ShowPin, _) => {}
-            _ => return Err(ActionError::Unable),
+            PanelOrder::Box(Action::ShowPin) => {}
+            PanelOrder::Box(action) => return Err(ActionError::NotOfBox(action.setting())),
+            PanelOrder::Machine(order) => self.act_on_machine(order).await?,
         }
         Ok(())
+    }
+
+    async fn act_on_machine(&self, order: &MachineOrder) -> Result<(), ActionError> {
+        let MachineOrder { action, machine, workflow } = order;
+        match action {
+            MachineAction::Identify => {
+                self.machine_leds.identify(machine).await.map_err(ActionError::Identify)
+            }
+            MachineAction::Table(action) => {
+                let actions = MachineActions { objects: Arc::clone(&self.objects) };
+                Ok(actions.request(&ActionRequest::new(*action, machine, workflow)).await?)
+            }
+        }
     }
 
     /// Requests a scan for other DHCP servers on every network whose mode is not `Off`. A network
@@ -161,48 +180,6 @@ impl LocalActions {
             change(&*self.objects, NETWORK, &key, rearm).await?;
         }
         Ok(())
-    }
-
-    /// Requests a retry of the machine's last workflow.
-    async fn retry(&self, machine: &str) -> Result<(), ActionError> {
-        let mut last = self.named(machine)?.into_iter().filter_map(|hardware| {
-            let (key, _) = self.index.runs.latest(&hardware.key())?;
-            let ended = self.index.course(&key).is_some_and(|course| course.work.state.ended());
-            Some((ended, key))
-        });
-        // Several machines may share one name: the first one whose workflow has ended is chosen.
-        let first = last.next().ok_or_else(|| ActionError::NoWorkflow(machine.to_owned()))?;
-        let key = if first.0 { first } else { last.find(|it| it.0).unwrap_or(first) }.1;
-        let retry = machine_actions::Action::Retry;
-        self.request(ActionRequest::new(retry, machine, &key.name)).await
-    }
-
-    /// Switches the machine on if it is off, and off if it is on.
-    async fn switch(&self, machine: &str) -> Result<(), ActionError> {
-        let hardware = self.named(machine)?;
-        let reached = hardware.iter().find_map(|hardware| {
-            let reference = hardware.spec.bmc_ref.as_ref()?;
-            Some(ObjectKey::new(&hardware.metadata.namespace, &reference.name))
-        });
-        let bmc = reached.ok_or_else(|| ActionError::NoBmc(machine.to_owned()))?;
-        let action = match self.index.power(&bmc) {
-            Power::On => machine_actions::Action::PowerOff,
-            Power::Off => machine_actions::Action::PowerOn,
-            Power::Unknown => return Err(ActionError::PowerUnknown(machine.to_owned())),
-        };
-        self.request(ActionRequest::new(action, machine, "")).await
-    }
-
-    async fn request(&self, request: ActionRequest) -> Result<(), ActionError> {
-        let actions = MachineActions { objects: Arc::clone(&self.objects) };
-        Ok(actions.request(&request).await?)
-    }
-
-    /// Returns the machines named `machine`, which may exist in several namespaces.
-    fn named(&self, machine: &str) -> Result<Vec<Arc<Hardware>>, ActionError> {
-        let mut all = self.index.machines();
-        all.retain(|hardware| hardware.metadata.name == machine);
-        if all.is_empty() { Err(ActionError::NoMachine(machine.to_owned())) } else { Ok(all) }
     }
 }
 

@@ -22,6 +22,7 @@ use platform::init;
 use platform::slots::{BootVolume, Slot};
 use store::Store;
 
+use super::machine_leds::BmcLeds;
 use super::{Wiring, boot};
 use crate::bmc_readings::BmcReader;
 use crate::heap;
@@ -188,7 +189,7 @@ impl Wiring {
     pub(super) fn local_actions(&self) -> LocalActions {
         LocalActions {
             objects: Arc::clone(&self.objects),
-            index: self.index.clone(),
+            machine_leds: Arc::new(BmcLeds { index: self.index.clone(), bmcs: self.bmc_reader() }),
             clock: Arc::clone(&self.clock),
             identify_state: self.identify_state.clone(),
             audit: self.audit.clone(),

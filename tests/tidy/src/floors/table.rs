@@ -192,7 +192,7 @@ pub const PLACES: [Place; 78] = [
             "template-editor",
         ],
     ),
-    place("panel", 3, &["api", "status", "stdx"]),
+    place("panel", 3, &["api", "machine-actions", "status", "stdx"]),
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),
     place(

@@ -1,7 +1,16 @@
-use super::{Console, Key, Tab};
-use crate::model::{ACTIONS, Action};
+use super::{Console, Key, OUTCOME_FOR, Tab};
+use crate::model::{ACTIONS, Action, MachineAction, MachineOrder, PanelOrder};
+use machine_actions::Action as Table;
 use status::view::example;
 use std::time::Duration;
+
+fn machine_order(action: Table, machine: &str, workflow: &str) -> PanelOrder {
+    PanelOrder::Machine(MachineOrder {
+        action: MachineAction::Table(action),
+        machine: machine.to_owned(),
+        workflow: workflow.to_owned(),
+    })
+}
 
 #[test]
 fn keys_walk_through_the_machines() {
@@ -17,7 +26,7 @@ fn keys_walk_through_the_machines() {
     assert_eq!(console.chosen(&view).unwrap().name.as_str(), "nuc-07");
     let orders = press(&mut console, &[Key::Enter, Key::Char('r')]);
     assert!(console.story);
-    assert_eq!(orders[0].machine.as_deref(), Some("nuc-07"));
+    assert_eq!(orders, [machine_order(Table::Retry, "nuc-07", "wf-14")]);
     press(&mut console, &[Key::Escape, Key::Escape, Key::Up]);
     assert_eq!((console.machines(&view).len(), console.story), (12, false));
 }
@@ -51,10 +60,11 @@ fn only_who_types_its_name_in_time_erases_the_box() {
         let first = typed(&mut console, "!e", at(100));
         assert_eq!(first, None);
         let order = typed(&mut console, text, at(100 + seconds));
-        assert!(order.is_some() || console.erasing.is_none() || !text.contains('\n'), "{text}");
-        order.map(|order| order.action)
+        assert!(order.is_some() || console.prompt.is_none() || !text.contains('\n'), "{text}");
+        order
     };
-    assert_eq!(order("box-7f3a\n", 19), Some(Action::FactoryReset));
+    let erase = Some(PanelOrder::Box(Action::FactoryReset));
+    assert_eq!(order("box-7f3a\n", 19), erase);
     assert_eq!(order("box-7f3a\n", 20), None, "nobody answered in time");
     assert_eq!(order("box-7f3a", 1), None, "nobody said yes");
     for wrong in ["\n", "box-7f3b\n", "box-7f3aa\n", "!box-7f3a\n"] {
@@ -75,8 +85,8 @@ fn what_f12_does_can_be_chosen() {
         ("!x\n", None),
     ] {
         let mut console = Console::new(ACTIONS.to_vec());
-        let order = typed(&mut console, keys, at).map(|order| order.action);
-        assert_eq!(order, action, "{keys:?}");
+        let order = typed(&mut console, keys, at);
+        assert_eq!(order, action.map(PanelOrder::Box), "{keys:?}");
     }
 }
 
@@ -88,12 +98,8 @@ fn a_restart_is_asked_for_twice() {
     assert_eq!(console.key(Key::Escape, &view, Duration::ZERO), None);
     assert_eq!(console.key(Key::Enter, &view, Duration::ZERO), None);
     assert_eq!(console.key(Key::Function(12), &view, Duration::ZERO), None);
-    assert_eq!(console.key(Key::Enter, &view, Duration::ZERO).unwrap().action, Action::Restart);
-    assert_eq!(
-        console.key(Key::Function(8), &view, Duration::ZERO),
-        None,
-        "support is not allowed"
-    );
+    let restart = Some(PanelOrder::Box(Action::Restart));
+    assert_eq!(console.key(Key::Enter, &view, Duration::ZERO), restart);
 }
 
 #[test]
@@ -107,4 +113,68 @@ fn a_restart_is_not_confirmed_after_twenty_seconds() {
         assert_eq!(order.is_some(), is_answer, "after {seconds} s");
         assert_eq!(console.key(Key::Enter, &view, at(100 + seconds)), None);
     }
+}
+
+/// Opens the machine `name` on a console that allows every action.
+fn at_machine(name: &str) -> Console {
+    let cursor = name.to_owned();
+    Console { tab: Tab::Machines, cursor, ..Console::new(ACTIONS.to_vec()) }
+}
+
+#[test]
+fn an_action_that_stops_a_machine_needs_a_yes_and_in_service_its_name() {
+    let (view, at) = (example::working(), Duration::ZERO);
+    let mut console = at_machine("nuc-07");
+    assert_eq!(console.key(Key::Char('s'), &view, at), None);
+    let over = Some(machine_order(Table::StartOver, "nuc-07", "wf-14"));
+    assert_eq!(console.key(Key::Enter, &view, at), over);
+    assert_eq!(console.key(Key::Char('y'), &view, at), None);
+    assert_eq!(console.key(Key::Char('y'), &view, at), None, "any other key is no");
+    assert_eq!(console.key(Key::Enter, &view, at), None, "that is the history");
+    let mut console = at_machine("nuc-02");
+    for (text, order) in [
+        ("o\n", None),
+        ("onuc-03\n", None),
+        ("onuc-02\n", Some(machine_order(Table::PowerOff, "nuc-02", ""))),
+    ] {
+        assert_eq!(typed(&mut console, text, at), order, "{text:?}");
+        console.story = false;
+    }
+}
+
+#[test]
+fn a_prompt_is_void_once_its_machine_has_other_work() {
+    let (view, at) = (example::working(), Duration::ZERO);
+    let mut console = at_machine("nuc-07");
+    assert_eq!(console.key(Key::Char('s'), &view, at), None);
+    let mut changed = view.clone();
+    changed.machines[6].workflow = "wf-20".into();
+    assert_eq!(console.key(Key::Enter, &changed, at), None);
+}
+
+#[test]
+fn keys_act_only_as_far_as_state_and_settings_permit() {
+    let (view, at) = (example::working(), Duration::ZERO);
+    let press = |console: &mut Console, char| console.key(Key::Char(char), &view, at);
+    assert_eq!(press(&mut at_machine("nuc-02"), 'r'), None, "nothing failed");
+    assert_eq!(press(&mut at_machine("nuc-04"), 'p').unwrap(), {
+        machine_order(Table::Pause, "nuc-04", "wf-12")
+    });
+    let mut console = Console { tab: Tab::Now, ..at_machine("nuc-04") };
+    assert_eq!(press(&mut console, 'p'), None, "no machine is chosen on this tab");
+    let mut limited = Console { actions: vec![Action::Retry], ..at_machine("nuc-07") };
+    assert_eq!((press(&mut limited, 'o'), limited.prompt.is_none()), (None, true));
+    assert!(press(&mut limited, 'r').is_some());
+}
+
+#[test]
+fn a_refusal_is_shown_until_the_next_key() {
+    let view = example::working();
+    let mut console = at_machine("nuc-07");
+    console.report("its BMC does not respond".to_owned(), Duration::ZERO);
+    let shown = |console: &Console, at| console.outcome(at).map(str::to_owned);
+    assert!(shown(&console, OUTCOME_FOR - Duration::from_millis(1)).is_some());
+    assert_eq!(shown(&console, OUTCOME_FOR), None);
+    console.key(Key::Down, &view, Duration::ZERO);
+    assert_eq!(shown(&console, Duration::ZERO), None);
 }

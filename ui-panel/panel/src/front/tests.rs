@@ -3,7 +3,7 @@ use std::time::Duration;
 use status::view::{StatusView, example};
 
 use super::{Event, Front};
-use crate::model::{ACTIONS, Action, Button, Buttons, Kind, Light, OLED_DIM, Settings};
+use crate::model::{ACTIONS, Action, Button, Buttons, Kind, Light, OLED_DIM, PanelOrder, Settings};
 use crate::screens::Picture;
 
 const fn ms(millis: u64) -> Duration {
@@ -114,12 +114,12 @@ fn a_hold_is_an_order_after_a_second_and_one_that_is_lost_is_none() {
             if lost == Some(at) {
                 front.event(Event::Lost, &view, ms(at));
             }
-            orders.extend(front.tick(&view, ms(at)).map(|order| (at, order.action)));
+            orders.extend(front.tick(&view, ms(at)).map(|order| (at, order)));
         }
         assert_eq!(front.event(Event::Up(Button::Select), &view, ms(6_000)), None);
         orders
     };
-    assert_eq!(hold(None), [(4_000, Action::Identify)]);
+    assert_eq!(hold(None), [(4_000, PanelOrder::Box(Action::Identify))]);
     assert_eq!(hold(Some(3_900)), []);
 }
 
@@ -131,5 +131,5 @@ fn a_hold_that_ended_between_two_looks_counts() {
     front.event(Event::Up(Button::Select), &view, ms(1_100));
     front.event(Event::Down(Button::Select), &view, ms(2_000));
     let order = front.event(Event::Up(Button::Select), &view, ms(3_100)).unwrap();
-    assert_eq!(order.action, Action::Identify);
+    assert_eq!(order, PanelOrder::Box(Action::Identify));
 }

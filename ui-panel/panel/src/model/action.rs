@@ -1,6 +1,7 @@
-//! Actions that the panel offers.
+//! Actions on the box that the panel offers, and permissions for actions on machines.
 
-/// Action that the panel can request from the box.
+/// Action on the box, or permission for a group of actions on machines: a name in the setting
+/// `panel.actions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Blinks the LED of the box.
@@ -9,8 +10,6 @@ pub enum Action {
     ShowPin,
     /// Searches for other DHCP servers.
     Rescan,
-    /// Writes a support bundle to the USB stick.
-    Support,
     /// Restarts once without settings; the box serves no machine and keeps all data.
     SafeMode,
     /// Restarts the box and its services.
@@ -21,22 +20,27 @@ pub enum Action {
     FactoryReset,
     /// Retries a machine's failed workflow.
     Retry,
-    /// Switches a machine on or off.
+    /// Switches a machine on or off, or power cycles it.
     MachinePower,
+    /// Starts over, cancels, pauses or resumes a machine's workflow, or dismisses its failure.
+    MachineWork,
+    /// Blinks the LED of a machine.
+    MachineIdentify,
 }
 
 /// All actions; the menu's actions come first, in the order of the menu.
-pub const ACTIONS: [Action; 10] = [
+pub const ACTIONS: [Action; 11] = [
     Action::Identify,
     Action::ShowPin,
     Action::Rescan,
-    Action::Support,
     Action::SafeMode,
     Action::Restart,
     Action::PowerOff,
     Action::FactoryReset,
     Action::Retry,
     Action::MachinePower,
+    Action::MachineWork,
+    Action::MachineIdentify,
 ];
 
 impl Action {
@@ -46,13 +50,14 @@ impl Action {
             Action::Identify => "identify",
             Action::ShowPin => "show-pin",
             Action::Rescan => "rescan",
-            Action::Support => "support",
             Action::SafeMode => "safe-mode",
             Action::Restart => "restart",
             Action::PowerOff => "power-off",
             Action::FactoryReset => "factory-reset",
             Action::Retry => "retry",
             Action::MachinePower => "machine-power",
+            Action::MachineWork => "machine-work",
+            Action::MachineIdentify => "machine-identify",
         }
     }
 
@@ -61,19 +66,20 @@ impl Action {
         ACTIONS.into_iter().find(|action| action.setting() == setting)
     }
 
-    /// Returns the label of the menu entry.
+    /// Returns the label of the menu entry; empty for a permission.
     pub fn label(self) -> &'static str {
         match self {
             Action::Identify => "Identify",
             Action::ShowPin => "Show code/pin",
             Action::Rescan => "Rescan DHCP",
-            Action::Support => "Support to USB",
             Action::SafeMode => "Safe mode",
             Action::Restart => "Restart",
             Action::PowerOff => "Power off",
             Action::FactoryReset => "Factory reset",
-            Action::Retry => "Retry",
-            Action::MachinePower => "Power",
+            Action::Retry
+            | Action::MachinePower
+            | Action::MachineWork
+            | Action::MachineIdentify => "",
         }
     }
 
@@ -83,19 +89,17 @@ impl Action {
             Action::SafeMode => "starts without settings; machines are not served",
             Action::Restart => "machines wait about 20 s; installs go on after it",
             Action::PowerOff => "machines are not served until a person presses the button",
-            Action::MachinePower => "switches the machine on or off at once",
             _ => "",
         }
     }
 
-    /// Returns true if the action is an entry of the menu.
+    /// Returns true if the action is an entry of the menu, and not a permission.
     pub fn in_menu(self) -> bool {
-        !matches!(self, Action::Retry | Action::MachinePower)
+        !self.label().is_empty()
     }
 
     /// Returns true if the action needs a second, long press as confirmation.
     pub fn wants_hold(self) -> bool {
-        use Action::{MachinePower, PowerOff, Restart, SafeMode};
-        matches!(self, SafeMode | Restart | PowerOff | MachinePower)
+        matches!(self, Action::SafeMode | Action::Restart | Action::PowerOff)
     }
 }

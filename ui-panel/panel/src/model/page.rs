@@ -1,8 +1,8 @@
 //! Pages of the panel, and their order.
 
-use status::view::{Problem, StatusView, UpdateState, problems};
+use status::view::{Machine, Problem, StatusView, UpdateState, problems};
 
-use super::Action;
+use super::{MachineAction, PanelOrder};
 
 /// Kind of the panel's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,9 +23,9 @@ pub enum Page {
     Claim,
     /// Summary of the box's health.
     Home,
-    /// List of machines in progress, from this index on (small screens).
-    Installing(usize),
-    /// All machines in rack order, with the cursor at this index (larger screens).
+    /// First machines in progress (small screens).
+    Installing,
+    /// All machines in rack order, with the cursor at this index.
     Rack(usize),
     /// Problem with this key; an empty key means the most urgent problem.
     Problem(String),
@@ -43,8 +43,13 @@ pub enum Page {
     Update,
     /// Menu, with the cursor at this entry.
     Menu(usize),
-    /// Confirmation prompt of an action, with the name of the machine; empty for the box.
-    Confirm(Action, String),
+    /// Actions of the machine with this name, with the cursor at an action; `None` for the way
+    /// back. The page names the action, because the list may change before a press.
+    Actions(String, Option<MachineAction>),
+    /// Confirmation prompt of an order.
+    Confirm(PanelOrder),
+    /// Reason why an order was not carried out.
+    Outcome(String),
     /// Explanation of the factory reset.
     Reset,
     /// List of data to be erased; the next long press starts the reset.
@@ -56,7 +61,7 @@ pub enum Page {
 /// Page order of a small screen.
 static OLED: [Page; 6] = [
     Page::Home,
-    Page::Installing(0),
+    Page::Installing,
     Page::Problem(String::new()),
     Page::Network,
     Page::System,
@@ -113,7 +118,7 @@ impl Page {
     pub fn tells(&self, view: &StatusView) -> bool {
         match self {
             Page::Problem(_) => !problems(view).is_empty(),
-            Page::Installing(_) => view.machines.iter().any(|machine| machine.under_way()),
+            Page::Installing => view.machines.iter().any(|machine| machine.under_way()),
             Page::Rack(_) => !view.machines.is_empty(),
             Page::Images => !view.images.items.is_empty(),
             Page::Update => {
@@ -130,15 +135,13 @@ impl Page {
         match self {
             Page::Boot => view.starting().is_some(),
             Page::Claim => view.starting().is_none() && view.claim.is_some(),
-            Page::Home | Page::Update | Page::Installing(_) | Page::Images | Page::Rack(_) => {
+            Page::Home | Page::Update | Page::Installing | Page::Images | Page::Rack(_) => {
                 view.starting().is_none() && view.claim.is_none()
             }
             Page::Problem(key) => key.is_empty() || find(view, key).is_some(),
             Page::Details(key, _) => find(view, key).is_some(),
-            Page::Machine(name) => view.machines.iter().any(|it| it.name.as_str() == name),
-            Page::Confirm(_, name) => {
-                name.is_empty() || view.machines.iter().any(|it| it.name.as_str() == name)
-            }
+            Page::Machine(name) | Page::Actions(name, _) => machine(view, name).is_some(),
+            Page::Confirm(PanelOrder::Machine(order)) => order.confirmation(view).is_some(),
             _ => view.starting().is_none(),
         }
     }
@@ -147,4 +150,9 @@ impl Page {
 /// Returns the problem with this key, or the most urgent problem for an empty key.
 pub fn find(view: &StatusView, key: &str) -> Option<Problem> {
     problems(view).into_iter().find(|problem| key.is_empty() || problem.key == key)
+}
+
+/// Returns the machine with this name.
+pub fn machine<'a>(view: &'a StatusView, name: &str) -> Option<&'a Machine> {
+    view.machines.iter().find(|machine| machine.name.as_str() == name)
 }

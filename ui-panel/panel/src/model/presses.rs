@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use status::view::StatusView;
+use machine_actions::Confirmation;
+use status::view::{Machine, StatusView};
 
-use super::{
-    Action, Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, Page, Panel, PanelOrder, PressKind,
-};
-use super::{Remedy, SCROLL_LINES, find};
+use super::input::menu;
+use super::page::machine;
+use super::{Action, Buttons, MachineAction, Page, Panel, PanelOrder, PressKind};
+use super::{DETAIL_LINES_MAX, SCROLL_LINES, find, permitted, retry};
 
 impl Panel {
     /// Handles a press on the current page.
@@ -22,10 +23,10 @@ impl Panel {
         match page {
             Page::Boot => None,
             Page::Menu(at) => self.in_menu(at, gesture, view, now),
-            Page::Confirm(action, machine) => {
+            Page::Actions(name, action) => self.in_actions(&name, action, gesture, view, now),
+            Page::Confirm(order) => {
                 self.go(Page::rest(view), now);
-                let machine = (!machine.is_empty()).then_some(machine);
-                if gesture == PressKind::Hold { self.order(action, machine) } else { None }
+                if gesture == PressKind::Hold { self.order(order) } else { None }
             }
             Page::Reset => {
                 let on = gesture == PressKind::Select;
@@ -37,7 +38,7 @@ impl Panel {
                 self.go(Page::rest(view), now);
                 None
             }
-            Page::Secret => {
+            Page::Secret | Page::Outcome(_) => {
                 self.go(Page::rest(view), now);
                 None
             }
@@ -53,7 +54,10 @@ impl Panel {
 
     /// Converts a single button's hold to select, except on pages where a hold has its own effect.
     fn meant(&self, gesture: PressKind) -> PressKind {
-        let holds = matches!(self.page, Page::Home | Page::Claim | Page::Confirm(..) | Page::Erase);
+        let holds = matches!(
+            self.page,
+            Page::Home | Page::Claim | Page::Confirm(_) | Page::Erase | Page::Problem(_)
+        );
         match gesture {
             PressKind::Hold if self.settings.buttons == Buttons::One && !holds => PressKind::Select,
             gesture => gesture,
@@ -67,7 +71,7 @@ impl Panel {
         view: &StatusView,
         now: Duration,
     ) -> Option<PanelOrder> {
-        let menu = self.menu();
+        let menu = menu(&self.settings.actions);
         // The line after the last action leads back.
         let lines = menu.len() + 1;
         match gesture {
@@ -79,15 +83,68 @@ impl Panel {
                 Some(Action::ShowPin) => self.go(Page::Secret, now),
                 Some(Action::FactoryReset) => self.go(Page::Reset, now),
                 Some(action) if action.wants_hold() => {
-                    self.go(Page::Confirm(*action, String::new()), now);
+                    self.go(Page::Confirm(PanelOrder::Box(*action)), now);
                 }
                 Some(action) => {
                     self.go(Page::rest(view), now);
-                    return self.order(*action, None);
+                    return self.order(PanelOrder::Box(*action));
                 }
             },
         }
         None
+    }
+
+    fn in_actions(
+        &mut self,
+        name: &str,
+        at: Option<MachineAction>,
+        gesture: PressKind,
+        view: &StatusView,
+        now: Duration,
+    ) -> Option<PanelOrder> {
+        let Some(machine) = machine(view, name) else {
+            self.go(Page::rest(view), now);
+            return None;
+        };
+        let actions = self.permitted(machine);
+        let page = |at: usize| Page::Actions(name.to_owned(), actions.get(at).copied());
+        // The line after the last action leads back.
+        let lines = actions.len() + 1;
+        let place = match at {
+            Some(action) => actions.iter().position(|it| *it == action),
+            None => Some(actions.len()),
+        };
+        let Some(place) = place else {
+            // The machine no longer permits the action under the cursor.
+            self.go(page(0), now);
+            return None;
+        };
+        match (gesture, at) {
+            (PressKind::Up, _) => self.go(page((place + lines - 1) % lines), now),
+            (PressKind::Down, _) => self.go(page((place + 1) % lines), now),
+            (PressKind::Hold, _) => self.go(Page::rest(view), now),
+            (PressKind::Select, None) => self.go(Page::Machine(name.to_owned()), now),
+            (PressKind::Select, Some(action)) => {
+                let order = PanelOrder::Machine(action.order(machine));
+                if action.confirmation(machine) != Confirmation::None {
+                    self.go(Page::Confirm(order), now);
+                    return None;
+                }
+                self.go(Page::Machine(name.to_owned()), now);
+                return self.order(order);
+            }
+        }
+        None
+    }
+
+    fn permitted(&self, machine: &Machine) -> Vec<MachineAction> {
+        permitted(machine, &self.settings.actions)
+    }
+
+    /// Returns the page with the actions of a machine; `None` if the machine has no action.
+    fn actions_page(&self, view: &StatusView, name: &str) -> Option<Page> {
+        let first = self.permitted(machine(view, name)?).first().copied()?;
+        Some(Page::Actions(name.to_owned(), Some(first)))
     }
 
     fn on_problem(
@@ -104,12 +161,21 @@ impl Panel {
                 self.go(next, now);
             }
             (_, None) => self.go(self.page.turned(self.settings.kind, view, -1), now),
-            (PressKind::Select, Some(problem)) if problem.remedy == Remedy::Retry => {
+            (PressKind::Select, Some(problem)) => {
+                let Some(order) = retry(view, &problem, &self.settings.actions) else {
+                    self.go(Page::Details(problem.key, 0), now);
+                    return None;
+                };
                 let next = self.after(view);
                 self.go(next, now);
-                return self.order(Action::Retry, problem.machine.map(String::from));
+                return Some(PanelOrder::Machine(order));
             }
-            (_, Some(problem)) => self.go(Page::Details(problem.key, 0), now),
+            (PressKind::Hold, Some(problem)) => {
+                let name = problem.machine.as_ref();
+                let actions = name.and_then(|name| self.actions_page(view, name));
+                self.go(actions.unwrap_or(Page::Details(problem.key, 0)), now);
+            }
+            (PressKind::Up, Some(problem)) => self.go(Page::Details(problem.key, 0), now),
         }
         None
     }
@@ -123,20 +189,20 @@ impl Panel {
     ) -> Option<PanelOrder> {
         let place = view.machines.iter().position(|machine| machine.name.as_str() == name);
         let back = Page::Rack(place.unwrap_or(0));
+        let retry = MachineAction::Table(machine_actions::Action::Retry);
         match gesture {
-            PressKind::Select | PressKind::Hold if self.allows(Action::MachinePower) => {
-                self.go(Page::Confirm(Action::MachinePower, name.to_owned()), now);
-                None
+            PressKind::Select | PressKind::Hold => {
+                let actions = self.actions_page(view, name);
+                self.go(actions.unwrap_or(back), now);
             }
             PressKind::Up => {
-                let failed = place.is_some_and(|at| view.machines[at].needs_person());
-                failed.then(|| self.order(Action::Retry, Some(name.to_owned())))?
+                let machine = &view.machines[place?];
+                let can = self.permitted(machine).contains(&retry);
+                return can.then(|| PanelOrder::Machine(retry.order(machine)));
             }
-            _ => {
-                self.go(back, now);
-                None
-            }
+            PressKind::Down => self.go(back, now),
         }
+        None
     }
 
     /// Handles a press on a page of the page order.
@@ -155,11 +221,7 @@ impl Panel {
                 Some(machine) => Page::Machine(machine.name.to_string()),
                 None => return None,
             },
-            (PressKind::Select, Page::Installing(from)) => {
-                let count = view.machines.iter().filter(|machine| machine.under_way()).count();
-                let on = from + INSTALLING_ROWS;
-                Page::Installing(if on < count { on } else { 0 })
-            }
+            (PressKind::Select, Page::Installing) if !view.machines.is_empty() => Page::Rack(0),
             (PressKind::Select, Page::Home) => match find(view, "") {
                 Some(problem) => Page::Problem(problem.key),
                 None => return None,

@@ -4,6 +4,8 @@ use status::view::{StatusView, Text, example};
 
 use super::*;
 
+mod machines;
+
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -126,19 +128,6 @@ fn a_problem_of_the_start_is_told_after_it() {
 }
 
 #[test]
-fn select_retries_the_machine_that_was_shown() {
-    let view = example::working();
-    let mut rig = Rig::oled(&view);
-    let mut changed = view.clone();
-    changed.machines[0].state = status::view::MachineState::Failed;
-    changed.machines[0].since = Some(jiff::Timestamp::MIN);
-    rig.panel.known.insert("machine/nuc-01/Failed".to_owned());
-    rig.tap(&[Select], &changed);
-    let order = PanelOrder { action: Action::Retry, machine: Some("nuc-07".to_owned()) };
-    assert_eq!(rig.orders, [order]);
-}
-
-#[test]
 fn what_is_not_allowed_is_not_in_the_menu_and_not_done() {
     let view = example::working();
     let actions = vec![Action::Identify];
@@ -148,7 +137,7 @@ fn what_is_not_allowed_is_not_in_the_menu_and_not_done() {
     rig.pass(&view, s(1)).tap(&[Select], &view);
     assert_eq!(rig.orders, [], "a retry is not allowed");
     let shown = rig.panel.shown(&view, rig.now);
-    assert_eq!(shown.actions, [Action::Identify]);
+    assert_eq!(shown.menu(), [Action::Identify]);
 }
 
 #[test]
@@ -158,14 +147,14 @@ fn the_menu_runs_what_is_harmless_at_once_and_asks_before_the_rest() {
     rig.hold(Select, &view, s(2));
     assert_eq!(rig.page(&view), Page::Menu(0));
     rig.tap(&[Select], &view);
-    assert_eq!(rig.orders[0].action, Action::Identify);
+    assert_eq!(rig.orders[0], PanelOrder::Box(Action::Identify));
     assert_eq!(rig.page(&view), Page::Home);
     rig.hold(Select, &view, s(2)).tap(&[Up, Up, Up, Select], &view);
-    assert_eq!(rig.page(&view), Page::Confirm(Action::PowerOff, String::new()));
+    assert_eq!(rig.page(&view), Page::Confirm(PanelOrder::Box(Action::PowerOff)));
     rig.tap(&[Select], &view);
     assert_eq!((rig.page(&view), rig.orders.len()), (Page::Home, 1), "a short press is no yes");
     rig.hold(Select, &view, s(2)).tap(&[Up, Up, Up, Select], &view).hold(Select, &view, s(2));
-    assert_eq!(rig.orders[1].action, Action::PowerOff);
+    assert_eq!(rig.orders[1], PanelOrder::Box(Action::PowerOff));
     rig.hold(Select, &view, s(2)).tap(&[Up, Up, Up, Select], &view).pass(&view, s(21));
     assert_eq!((rig.page(&view), rig.orders.len()), (Page::Home, 2), "nobody answered");
 }
@@ -194,7 +183,7 @@ fn only_five_seconds_on_the_second_screen_erase_the_box() {
     assert_eq!((rig.page(&view), rig.orders.len()), (Page::Home, 0), "the wrong button");
     to_erase(&mut rig, &view);
     rig.pass(&view, s(18)).hold(Select, &view, s(6));
-    assert_eq!(rig.orders, [PanelOrder { action: Action::FactoryReset, machine: None }]);
+    assert_eq!(rig.orders, [PanelOrder::Box(Action::FactoryReset)]);
 }
 
 #[test]
@@ -213,16 +202,16 @@ fn one_button_can_do_everything() {
     let view = example::calm();
     let mut rig = Rig::of(Kind::Oled, Buttons::One, &view);
     rig.tap(&[Select], &view);
-    assert_eq!(rig.page(&view), Page::Installing(0), "short is on");
+    assert_eq!(rig.page(&view), Page::Installing, "short is on");
     rig.tap(&[Select; 5], &view);
     rig.hold(Select, &view, s(2));
     assert_eq!(rig.page(&view), Page::Menu(0));
-    rig.tap(&[Select; 7], &view).hold(Select, &view, s(2));
+    rig.tap(&[Select; 6], &view).hold(Select, &view, s(2));
     assert_eq!(rig.page(&view), Page::Reset);
     rig.hold(Select, &view, s(2));
     assert_eq!(rig.page(&view), Page::Erase);
     rig.hold(Select, &view, s(6));
-    assert_eq!(rig.orders, [PanelOrder { action: Action::FactoryReset, machine: None }]);
+    assert_eq!(rig.orders, [PanelOrder::Box(Action::FactoryReset)]);
 }
 
 #[test]
@@ -235,7 +224,7 @@ fn without_buttons_pages_follow_each_other_and_problems_stay_longer() {
         (Page::Network, 6),
         (Page::System, 6),
         (Page::Home, 6),
-        (Page::Installing(0), 6),
+        (Page::Installing, 6),
         (problem, 15),
     ];
     for (page, seconds) in steps {
@@ -311,27 +300,13 @@ fn the_pin_is_shown_for_a_minute() {
 }
 
 #[test]
-fn a_machine_is_opened_from_the_rack_and_switched_only_after_a_hold() {
-    let view = example::working();
-    let mut rig = Rig::of(Kind::Tft, Buttons::Three, &view);
-    rig.panel.go(Page::Rack(0), rig.now);
-    rig.tap(&[Down, Down, Select], &view);
-    assert_eq!(rig.page(&view), Page::Machine("nuc-03".to_owned()));
-    rig.tap(&[Up], &view);
-    assert_eq!(rig.orders, [], "it did not fail, so there is nothing to retry");
-    rig.tap(&[Select], &view).hold(Select, &view, s(2));
-    let machine = Some("nuc-03".to_owned());
-    assert_eq!(rig.orders, [PanelOrder { action: Action::MachinePower, machine }]);
-}
-
-#[test]
-fn a_page_whose_machine_is_gone_goes_too() {
-    let view = example::working();
-    let mut rig = Rig::of(Kind::Tft, Buttons::Three, &view);
-    rig.panel.go(Page::Machine("nuc-03".to_owned()), rig.now);
-    let mut without = view.clone();
-    without.machines.remove(2);
-    assert_eq!(rig.pass(&without, s(1)).page(&without), Page::Home);
+fn a_refusal_is_shown_until_a_press() {
+    let view = example::calm();
+    let mut rig = Rig::oled(&view);
+    rig.panel.report("the BMC does not respond".to_owned(), rig.now);
+    let page = Page::Outcome("the BMC does not respond".to_owned());
+    assert_eq!(rig.pass(&view, s(9)).page(&view), page);
+    assert_eq!(rig.tap(&[Down], &view).page(&view), Page::Home);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! page has a QR code on the left.
 
 mod claim;
+mod machines;
 mod pages;
 mod questions;
 
@@ -55,17 +56,19 @@ pub fn rows(view: &StatusView, shown: &ScreenInput) -> Rows {
         Page::Boot => pages::boot(view),
         Page::Claim | Page::Secret => pages::secret(view),
         Page::Home => pages::home(view, &number),
-        Page::Installing(from) => pages::installing(view, shown, *from, &number),
-        Page::Rack(_) => pages::installing(view, shown, 0, &number),
+        Page::Installing => pages::installing(view, shown, &number),
+        Page::Rack(at) => machines::list(view, *at),
         Page::Problem(key) => pages::problem(view, shown, key, &number),
         Page::Details(key, line) => pages::details(view, key, *line),
-        Page::Machine(name) => pages::machine(view, name),
+        Page::Machine(name) => machines::one(view, shown, name),
         Page::Network => pages::network(view, &number),
         Page::Images => pages::images(view, &number),
         Page::System => pages::system(view, &number),
         Page::Update => pages::update(view, &number),
         Page::Menu(at) => questions::menu(shown, *at),
-        Page::Confirm(action, machine) => questions::confirm(shown, *action, machine),
+        Page::Actions(name, at) => questions::actions(view, shown, name, *at),
+        Page::Confirm(order) => questions::confirm(view, shown, order),
+        Page::Outcome(reason) => questions::outcome(reason),
         Page::Reset => questions::reset(shown),
         Page::Erase => questions::erase(view, shown),
     }

@@ -31,8 +31,8 @@ fn every_page_looks_as_it_should() {
             [(Kind::Oled, "oled", oled::COLUMN_PIXELS), (Kind::Tft, "tft", tft::COLUMN_PIXELS)]
         {
             let elsewhere = match page {
-                Page::Rack(_) | Page::Images | Page::Machine(_) => kind == Kind::Oled,
-                Page::Installing(_) => kind == Kind::Tft,
+                Page::Images => kind == Kind::Oled,
+                Page::Installing => kind == Kind::Tft,
                 _ => false,
             };
             if !elsewhere {
@@ -42,8 +42,13 @@ fn every_page_looks_as_it_should() {
         }
     }
     for (name, view, console) in stage::tabs() {
-        let picture = stage::monitor(&view, &console);
-        wrong.extend(check(&format!("console/{name}"), &picture, monitor::CELL.width).err());
+        for (size, suffix) in stage::monitors() {
+            if suffix.is_empty() || stage::is_drawn_large(name) {
+                let picture = stage::monitor(&view, &console, size);
+                let file = format!("console/{name}{suffix}");
+                wrong.extend(check(&file, &picture, monitor::cell_width(size)).err());
+            }
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

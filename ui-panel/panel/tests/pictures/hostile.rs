@@ -2,9 +2,11 @@ use std::time::Duration;
 
 use embedded_graphics::prelude::{OriginDimensions, PixelColor, Point, Size};
 use embedded_graphics::primitives::Rectangle;
-use panel::console::{Confirmation, Console, Tab};
+use machine_actions::Action as Table;
+use panel::console::{Console, Prompt, Tab};
 use panel::draw::Sheet;
 use panel::model::{ACTIONS, Action, Buttons, Kind, Page};
+use panel::model::{MachineAction, MachineOrder, PanelOrder};
 use panel::screens::{Picture, draw, monitor, oled};
 use proptest::prelude::*;
 use status::view::machine::{STATES, Sentence};
@@ -55,6 +57,7 @@ fn machine() -> impl Strategy<Value = Machine> {
             ..Trouble::default()
         }),
         overdue: more.0,
+        has_bmc: more.1,
         attempt: more.2,
         attempts_max: more.3,
         power: if more.0 { Power::On } else { Power::Off },
@@ -137,6 +140,11 @@ fn view() -> impl Strategy<Value = StatusView> {
     })
 }
 
+fn order(view: &StatusView, action: Table, machine: String) -> MachineOrder {
+    let workflow = view.machines.last().map(|it| it.workflow.to_string()).unwrap_or_default();
+    MachineOrder { action: MachineAction::Table(action), machine, workflow }
+}
+
 fn pages(view: &StatusView) -> Vec<Page> {
     let key = problems(view).last().map(|problem| problem.key.clone()).unwrap_or_default();
     let name = view.machines.last().map(|it| it.name.to_string()).unwrap_or_default();
@@ -156,11 +164,15 @@ fn pages(view: &StatusView) -> Vec<Page> {
         Page::Problem("gone".to_owned()),
         Page::Machine(name.clone()),
         Page::Machine("gone".to_owned()),
-        Page::Confirm(Action::MachinePower, name),
-        Page::Confirm(Action::SafeMode, String::new()),
+        Page::Installing,
+        Page::Actions(name.clone(), None),
+        Page::Confirm(PanelOrder::Machine(order(view, Table::PowerOff, name.clone()))),
+        Page::Confirm(PanelOrder::Machine(order(view, Table::StartOver, name))),
+        Page::Confirm(PanelOrder::Box(Action::SafeMode)),
+        Page::Outcome(view.version.to_string()),
     ];
     for number in [0, 4, 23, 1_000] {
-        pages.extend([Page::Installing(number), Page::Rack(number), Page::Menu(number)]);
+        pages.extend([Page::Rack(number), Page::Menu(number)]);
         pages.push(Page::Details(key.clone(), number));
     }
     pages
@@ -212,17 +224,22 @@ proptest! {
     }
 
     #[test]
-    fn no_tab_overflows_whatever_the_box_has_to_tell(view in view(), small in any::<bool>()) {
-        let size = if small { monitor::SIZE_MIN } else { monitor::SIZE };
+    fn no_tab_overflows_whatever_the_box_has_to_tell(view in view(), size in 0..3_usize) {
+        let size = [monitor::SIZE_MIN, monitor::SIZE, Size::new(1920, 1080)][size];
         let name = view.machines.last().map(|it| it.name.to_string()).unwrap_or_default();
         for tab in [Tab::Now, Tab::Machines, Tab::Network, Tab::Logs, Tab::Box] {
             for story in [false, true] {
-                let asking = Confirmation { action: Action::PowerOff, since: Duration::ZERO };
+                let order = PanelOrder::Machine(order(&view, Table::PowerOff, name.clone()));
+                let prompt = match story {
+                    true => Prompt::new(order, Duration::ZERO),
+                    false => Prompt::with_name(order, &name, Duration::ZERO),
+                };
                 let console = Console {
                     tab,
                     cursor: name.clone(),
                     story,
-                    asking: story.then_some(asking),
+                    prompt: (tab != Tab::Logs).then_some(prompt),
+                    outcome: Some((view.version.to_string(), Duration::from_secs(1))),
                     ..Console::new(ACTIONS.to_vec())
                 };
                 let sheet = monitor::draw(&view, &console, size, Duration::from_secs(7));

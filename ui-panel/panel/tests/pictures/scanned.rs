@@ -45,7 +45,9 @@ fn a_phone_reads_the_claim_on_every_screen() {
             }
         }
         let console = panel::console::Console::default();
-        let file = encode(&stage::monitor(&view, &console)).unwrap();
-        assert_eq!(scan("console", &file), claim);
+        for (size, _) in stage::monitors() {
+            let file = encode(&stage::monitor(&view, &console, size)).unwrap();
+            assert_eq!(scan("console", &file), claim, "{size}");
+        }
     }
 }

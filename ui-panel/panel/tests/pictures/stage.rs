@@ -1,8 +1,10 @@
 use std::time::Duration;
 
-use panel::console::{Confirmation, Console, ErasePrompt};
+use machine_actions::Action as Table;
+use panel::console::{Console, Prompt};
 use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, ScreenInput};
-use panel::screens::{Picture, monitor};
+use panel::model::{MachineAction, MachineOrder, PanelOrder};
+use panel::screens::{Picture, Size, monitor};
 use status::view::{StatusView, example};
 
 /// Returns the screen input that draws `page`.
@@ -11,13 +13,37 @@ pub fn shown(kind: Kind, page: Page) -> ScreenInput {
         page,
         kind,
         buttons: Buttons::Three,
-        actions: ACTIONS.into_iter().filter(|action| action.in_menu()).collect(),
+        actions: ACTIONS.to_vec(),
         light: Light::Full,
         held_seconds: 0,
         cancel_seconds: 20,
         dot: 0,
         shift: (0, 0),
     }
+}
+
+/// Reason why an order was not carried out.
+const REFUSAL: &str = "Cannot cancel workflow wf-14: its state is failed.";
+
+fn order(machine: &str, workflow: &str, action: Table) -> PanelOrder {
+    let (machine, workflow) = (machine.to_owned(), workflow.to_owned());
+    PanelOrder::Machine(MachineOrder { action: MachineAction::Table(action), machine, workflow })
+}
+
+fn confirm(machine: &str, workflow: &str, action: Table) -> Page {
+    Page::Confirm(order(machine, workflow, action))
+}
+
+fn actions(machine: &str, action: Table) -> Page {
+    Page::Actions(machine.to_owned(), Some(MachineAction::Table(action)))
+}
+
+/// View of a box that runs as a program on another system, so that it has no slot.
+fn guest() -> StatusView {
+    let mut view = example::working();
+    view.slot = "".into();
+    view.system.slots.clear();
+    view
 }
 
 /// Returns every page of a small screen, with the name of its golden.
@@ -30,8 +56,8 @@ pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
         ("home", example::working(), Page::Home),
         ("home-calm", example::calm(), Page::Home),
         ("home-stopped", example::dhcp_stopped(), Page::Home),
-        ("installing", example::working(), Page::Installing(0)),
-        ("installing-none", example::calm(), Page::Installing(0)),
+        ("installing", example::working(), Page::Installing),
+        ("installing-none", example::calm(), Page::Installing),
         ("rack", example::working(), Page::Rack(4)),
         ("machine", example::working(), Page::Machine("nuc-04".to_owned())),
         ("machine-failed", example::working(), Page::Machine("nuc-07".to_owned())),
@@ -47,7 +73,12 @@ pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
         ("update-undone", example::undone(), urgent()),
         ("no-cable", example::no_cable(), urgent()),
         ("menu", example::working(), Page::Menu(5)),
-        ("confirm", example::working(), Page::Confirm(Action::Restart, String::new())),
+        ("confirm", example::working(), Page::Confirm(PanelOrder::Box(Action::Restart))),
+        ("actions", example::working(), actions("nuc-07", Table::StartOver)),
+        ("confirm-machine", example::working(), confirm("nuc-07", "wf-14", Table::StartOver)),
+        ("confirm-in-service", example::working(), confirm("nuc-02", "", Table::PowerOff)),
+        ("refused", example::working(), Page::Outcome(REFUSAL.to_owned())),
+        ("guest", guest(), Page::System),
         ("reset", example::working(), Page::Reset),
         ("erase", example::working(), Page::Erase),
         ("safe-mode", example::safe_mode(), urgent()),
@@ -64,10 +95,17 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     let mut story = console(Tab::Machines);
     story.cursor = "nuc-07".to_owned();
     story.story = true;
-    let mut asking = console(Tab::Now);
-    asking.asking = Some(Confirmation { action: Action::Restart, since: Duration::ZERO });
-    let mut erasing = console(Tab::Box);
-    erasing.erasing = Some(ErasePrompt { typed: "box-7".to_owned(), since: Duration::ZERO });
+    let asks = |tab, prompt| Console { prompt: Some(prompt), ..console(tab) };
+    let restart = Prompt::new(PanelOrder::Box(Action::Restart), Duration::ZERO);
+    let reset = PanelOrder::Box(Action::FactoryReset);
+    let typed = |prompt, text: &str| Prompt { typed: text.to_owned(), ..prompt };
+    let reset = typed(Prompt::with_name(reset, "box-7f3a", Duration::ZERO), "box-7");
+    let off = order("nuc-02", "", Table::PowerOff);
+    let off = typed(Prompt::with_name(off, "nuc-02", Duration::ZERO), "nu");
+    let over = Prompt::new(order("nuc-07", "wf-14", Table::StartOver), Duration::ZERO);
+    let at = |cursor: &str, console| Console { cursor: cursor.to_owned(), ..console };
+    let mut refused = at("nuc-07", console(Tab::Machines));
+    refused.report(REFUSAL.to_owned(), Duration::ZERO);
     let mut pin = console(Tab::Now);
     pin.secret = Some(Duration::ZERO);
     vec![
@@ -75,19 +113,34 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
         ("boot", example::booting(true), console(Tab::Now)),
         ("claim", example::unclaimed(), console(Tab::Now)),
         ("now", example::working(), console(Tab::Now)),
-        ("now-stopped", example::dhcp_stopped(), asking),
+        ("now-stopped", example::dhcp_stopped(), asks(Tab::Now, restart)),
         ("machines", example::working(), console(Tab::Machines)),
         ("story", example::working(), story),
         ("network", example::working(), console(Tab::Network)),
         ("network-stopped", example::dhcp_stopped(), console(Tab::Network)),
         ("logs", example::working(), console(Tab::Logs)),
         ("box", example::updating(), console(Tab::Box)),
-        ("erasing", example::working(), erasing),
+        ("erasing", example::working(), asks(Tab::Box, reset)),
+        ("switch-off", example::working(), at("nuc-02", asks(Tab::Machines, off))),
+        ("start-over", example::working(), at("nuc-07", asks(Tab::Machines, over))),
+        ("refused", example::working(), refused),
+        ("guest", guest(), console(Tab::Now)),
         ("safe-mode", example::safe_mode(), console(Tab::Now)),
     ]
 }
 
-/// Draws a console on a monitor of [`monitor::SIZE`].
-pub fn monitor(view: &StatusView, console: &Console) -> Picture {
-    Picture::Color(monitor::draw(view, console, monitor::SIZE, Duration::ZERO))
+/// Returns the monitors whose pictures are compared, with the suffix of their goldens: the usual
+/// one, and a large one.
+pub fn monitors() -> [(Size, &'static str); 2] {
+    [(monitor::SIZE, ""), (Size::new(1920, 1080), "-1080")]
+}
+
+/// Returns true for the tabs that are also drawn on the large monitor.
+pub fn is_drawn_large(name: &str) -> bool {
+    matches!(name, "now" | "claim" | "machines")
+}
+
+/// Draws a console on a monitor of `size`.
+pub fn monitor(view: &StatusView, console: &Console, size: Size) -> Picture {
+    Picture::Color(monitor::draw(view, console, size, Duration::ZERO))
 }

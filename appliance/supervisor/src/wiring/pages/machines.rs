@@ -20,6 +20,7 @@ use web_pages::machine::tabs::{Section, SectionContent, Tab};
 use super::source::sentences;
 use crate::bmc_readings::{BmcReader, ReadingError};
 use crate::handlers::log_tail;
+use crate::wiring::machine_leds::NO_BMC;
 
 /// Number of log lines on the page of a machine.
 const LOG_LINES: usize = 100;
@@ -27,8 +28,6 @@ const LOG_LINES: usize = 100;
 /// Readings of a BMC: heading, and name in the API.
 const READINGS: [(&str, &str); 3] =
     [("Sensors", "sensors"), ("Inventory", "inventory"), ("Events", "events")];
-/// Text for a machine without a BMC, whose power the box cannot switch either.
-const NO_BMC: &str = "This machine has no BMC.";
 /// Text for a machine whose agent has not reported.
 const NO_FACTS: &str = "The agent of this machine has not reported its parts yet. The agent \
                         reports when the machine boots from the network for a workflow.";
@@ -126,18 +125,6 @@ impl PageMachines {
         sections
     }
 
-    /// Lets a machine blink, so that a person finds it.
-    ///
-    /// # Errors
-    /// The machine has no BMC, or the BMC refuses. The error is a sentence for people.
-    pub async fn identify(&self, machine: &str) -> Result<(), String> {
-        let hardware = self.hardware(machine);
-        let hardware = hardware.ok_or_else(|| format!("No machine is called {machine}."))?;
-        let reference = hardware.spec.bmc_ref.as_ref().ok_or(NO_BMC)?;
-        let key = ObjectKey::new(&hardware.key().namespace, &reference.name);
-        self.bmcs.identify(&key).await.map_err(|error| first_sentence(&error))
-    }
-
     /// Returns a workflow with its actions. The index has its namespace, so that an open page reads
     /// one object at each update and not all.
     pub async fn workflow(&self, name: &str) -> Result<Option<WorkDetails>, ObjectError> {
@@ -148,12 +135,6 @@ impl PageMachines {
         let found = objects::find::<Workflow>(&*self.actions.objects, WORKFLOW, key).await?;
         Ok(found.as_ref().map(WorkDetails::of))
     }
-}
-
-/// Returns the checksum that a person expects of an uploaded image.
-/// Returns the reason without its hint, which is for the command line.
-fn first_sentence(error: &ReadingError) -> String {
-    stdx::sentence(error.text().lines().next().unwrap_or_default())
 }
 
 /// Returns the content of a reading, newest event first.
@@ -171,7 +152,7 @@ fn reading_content(reading: Result<Value, ReadingError>) -> SectionContent {
         Ok(value) => SectionContent::Table(bmc::readings(&value)),
         Err(error) => {
             // A hint about other readings is for the CLI.
-            let why = first_sentence(&error);
+            let why = error.sentence();
             match error {
                 ReadingError::NotFound(_) => SectionContent::Nothing(why),
                 _ => SectionContent::Failed(why),

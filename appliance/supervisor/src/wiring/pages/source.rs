@@ -8,7 +8,6 @@ use std::time::Duration;
 use apiserver::{Authorizer, Pki};
 use axum::body::Bytes;
 use box_owner::users::User;
-use config::panel::DOES;
 use image_catalog::CheckedImage;
 use lifecycle::audit::Audit;
 use lifecycle::backups::{BackupError, Backups};
@@ -19,6 +18,7 @@ use lifecycle::update::Updates;
 use machine_actions::MachineActions;
 use panel::backends::png;
 use panel::console::Console;
+use panel::model::ACTIONS;
 use panel::screens::{Picture, monitor};
 use status::access::{AccessToken, TokenRequest};
 use status::backup::{BackupRequest, BackupSummary};
@@ -106,7 +106,7 @@ impl Source for PageSource {
     }
 
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
-        let console = Console::new(DOES.to_vec());
+        let console = Console::new(ACTIONS.to_vec());
         let size = if self.of_its_own { box_console::monitor::size() } else { None };
         let size = size.unwrap_or(monitor::SIZE);
         let sheet = monitor::draw(view, &console, size, Duration::ZERO);
@@ -195,7 +195,7 @@ impl Source for PageSource {
     }
 
     fn identify_machine<'a>(&'a self, machine: &'a str) -> SourceFuture<'a, ()> {
-        Box::pin(self.machines.identify(machine))
+        self.local_actions.machine_leds.identify(machine)
     }
 
     fn record(&self, request: PageRequest) {

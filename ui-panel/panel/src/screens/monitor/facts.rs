@@ -13,16 +13,22 @@ use crate::screens::update_step;
 
 /// Column at which the values begin.
 const FACT: usize = 25;
+/// Maximum number of rows of a value.
+const FACT_ROWS: usize = 3;
 
 impl Grid<'_> {
     /// Draws a name and a value; returns the next row.
     fn fact(&mut self, row: usize, name: &str, color: Rgb565, text: &str) -> usize {
-        if row >= self.bottom() {
-            return row;
+        let room = self.bottom().saturating_sub(row).min(FACT_ROWS);
+        let width = self.columns - FACT - 1;
+        let lines = wrap(text, width, room);
+        if !lines.is_empty() {
+            self.put(3, row, INK_2, name, FACT - 4);
         }
-        self.put(3, row, INK_2, name, FACT - 4);
-        self.put(FACT, row, color, text, self.columns - FACT - 1);
-        row + 1
+        for (at, line) in lines.iter().enumerate() {
+            self.put(FACT, row + at, color, line, width);
+        }
+        row + lines.len()
     }
 }
 

@@ -8,7 +8,8 @@ use super::{COLUMNS, ROWS, Rows};
 use crate::draw::bar;
 use crate::draw::text::{fit, fit_name, pair, wrap};
 use crate::model::{Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, ScreenInput, find};
-use crate::screens::{counted, pin_lines};
+use crate::model::{machine, permitted, retry};
+use crate::screens::{Tally, counted, pin_lines, version};
 
 /// Width of a machine's name beside its bar, and width of the bar, in columns.
 const NAME: usize = 6;
@@ -50,14 +51,20 @@ pub fn secret(view: &StatusView) -> Rows {
 
 pub fn home(view: &StatusView, number: &str) -> Rows {
     let all = view.machines.len();
-    let installing = view.machines.iter().filter(|machine| machine.under_way()).count();
-    let ready = view.machines.iter().filter(|machine| machine.settled()).count();
-    let bad = view.machines.iter().filter(|machine| machine.needs_person()).count();
+    let Tally { in_service, ready, installing, failed } = Tally::of(view);
+    let settled = match (in_service, ready) {
+        (0, 0) => counted(all, "machine"),
+        (0, ready) => pair(&counted(all, "machine"), &format!("{ready} ready"), COLUMNS),
+        (serving, 0) => format!("{serving} in service"),
+        (serving, ready) => {
+            pair(&format!("{serving} in service"), &format!("{ready} ready"), COLUMNS)
+        }
+    };
     let (address, nic) = match view.address() {
         Some((nic, address)) => (address, nic.name.as_str()),
         None => ("no address", ""),
     };
-    let failed = if bad > 0 { format!("{bad} !FAIL") } else { String::new() };
+    let alarm = if failed > 0 { format!("{failed} !FAIL") } else { String::new() };
     let dhcp = match view.nics.iter().find(|nic| nic.armed()) {
         Some(nic) => format!("dhcp {}", nic.name),
         None => "dhcp off".to_owned(),
@@ -66,10 +73,10 @@ pub fn home(view: &StatusView, number: &str) -> Rows {
     vec![
         pair(&view.name, &view.time_of_day(view.now), COLUMNS),
         pair(address, &fit(nic, 5), COLUMNS),
-        pair(&counted(all, "machine"), &format!("{ready} ready"), COLUMNS),
-        pair(&format!("{installing} installing"), &failed, COLUMNS),
+        settled,
+        pair(&format!("{installing} installing"), &alarm, COLUMNS),
         pair(&dhcp, &power, COLUMNS),
-        pair(&all_else(view, bad > 0), number, COLUMNS),
+        pair(&all_else(view, failed > 0), number, COLUMNS),
     ]
 }
 
@@ -84,27 +91,27 @@ fn all_else(view: &StatusView, is_shown: bool) -> String {
     }
 }
 
-pub fn installing(view: &StatusView, shown: &ScreenInput, from: usize, number: &str) -> Rows {
+pub fn installing(view: &StatusView, shown: &ScreenInput, number: &str) -> Rows {
     let under_way: Vec<&Machine> = view.machines.iter().filter(|it| it.under_way()).collect();
     let mut rows = vec![pair(&format!("INSTALLING {}", under_way.len()), number, COLUMNS)];
     if under_way.is_empty() {
-        rows.push("nothing is installed".to_owned());
-        return rows;
+        rows.push("nothing installing".to_owned());
     }
-    let from = if from < under_way.len() { from } else { 0 };
-    rows.extend(under_way.iter().skip(from).take(INSTALLING_ROWS).map(|it| progress(it)));
-    let more = under_way.len().saturating_sub(from + INSTALLING_ROWS);
+    rows.extend(under_way.iter().take(INSTALLING_ROWS).map(|it| progress(it)));
+    let more = under_way.len().saturating_sub(INSTALLING_ROWS);
     let queued = view.machines.iter().find(|machine| machine.queued());
     rows.push(match (more, queued) {
         (0, None) => String::new(),
         (0, Some(next)) => format!("next: {}", fit_name(&next.name, COLUMNS - NAME)),
         (more, _) => format!("and {more} more"),
     });
-    rows.push(match shown.buttons {
-        Buttons::Three => "UP/DN page  SEL more".to_owned(),
-        Buttons::One => "press page  hold more".to_owned(),
-        Buttons::None => String::new(),
-    });
+    if !view.machines.is_empty() {
+        rows.push(match shown.buttons {
+            Buttons::Three => "UP/DN page  SEL all".to_owned(),
+            Buttons::One => "press page  hold all".to_owned(),
+            Buttons::None => String::new(),
+        });
+    }
     rows
 }
 
@@ -128,7 +135,7 @@ pub fn problem(view: &StatusView, shown: &ScreenInput, key: &str, number: &str) 
         return vec![pair("PROBLEMS", number, COLUMNS), "none".to_owned()];
     };
     let mut rows = vec![headed(&problem, number)];
-    let keys = problem_keys(shown, &problem);
+    let keys = problem_keys(view, shown, &problem);
     let when = when(view, &problem);
     let room = ROWS - 1 - usize::from(!when.is_empty()) - usize::from(!keys.is_empty());
     let mut brief: Rows = problem.brief.iter().flat_map(|it| wrap(it, COLUMNS, room)).collect();
@@ -165,20 +172,24 @@ fn when(view: &StatusView, problem: &Problem) -> String {
     }
 }
 
-fn problem_keys(shown: &ScreenInput, problem: &Problem) -> String {
+fn problem_keys(view: &StatusView, shown: &ScreenInput, problem: &Problem) -> String {
+    let can_retry = retry(view, problem, &shown.actions).is_some();
     let select = match problem.remedy {
-        Remedy::Retry => "retry",
+        Remedy::Retry if can_retry => "retry",
         Remedy::Rescan => "what to do",
-        Remedy::Read => "details",
+        Remedy::Retry | Remedy::Read => "details",
     };
+    let subject = problem.machine.as_ref().and_then(|name| machine(view, name));
+    let has_actions = subject.is_some_and(|it| !permitted(it, &shown.actions).is_empty());
     // An unplugged cable has no further details.
     let is_shown = problem.trouble.code.as_str() == "NoCarrier";
-    match (shown.buttons, problem.remedy) {
-        (Buttons::None, _) => String::new(),
+    match shown.buttons {
+        Buttons::None => String::new(),
         _ if is_shown => String::new(),
-        (Buttons::Three, Remedy::Retry) => format!("SEL {select}  DN next"),
-        (Buttons::Three, _) => format!("SEL {select}"),
-        (Buttons::One, _) => format!("hold: {select}"),
+        Buttons::Three if has_actions => format!("SEL {select} hold all"),
+        Buttons::Three => format!("SEL {select}"),
+        Buttons::One if has_actions => "hold: actions".to_owned(),
+        Buttons::One => format!("hold: {select}"),
     }
 }
 
@@ -188,17 +199,6 @@ pub fn details(view: &StatusView, key: &str, line: usize) -> Rows {
     let lines = wrap(&problem.trouble.sentence(), COLUMNS, DETAIL_LINES_MAX);
     let from = line.min(lines.len().saturating_sub(1));
     rows.extend(lines.into_iter().skip(from).take(ROWS - 1));
-    rows
-}
-
-pub fn machine(view: &StatusView, name: &str) -> Rows {
-    let Some(machine) = view.machines.iter().find(|it| it.name.as_str() == name) else {
-        return vec!["no such machine".to_owned()];
-    };
-    let mut rows = vec![fit_name(&machine.name, COLUMNS), fit(&machine.status(), COLUMNS)];
-    rows.push(fit(&machine.ip, COLUMNS));
-    let last = machine.story.last().map_or(&machine.step, |it| &it.text);
-    rows.extend(wrap(last, COLUMNS, ROWS - rows.len()));
     rows
 }
 
@@ -253,8 +253,6 @@ pub fn images(view: &StatusView, number: &str) -> Rows {
 
 pub fn system(view: &StatusView, number: &str) -> Rows {
     let system = &view.system;
-    let good = system.slots.iter().any(|slot| slot.running && slot.good);
-    let state = if good { "good" } else { "on trial" };
     let cpu = system.cpu_percent.map_or("?".to_owned(), |it| format!("{}%", it.min(100)));
     let ram = format!("{}/{}", moment::bytes(system.ram_used), moment::bytes(system.ram_total));
     let cache = moment::bytes(view.images.used);
@@ -265,7 +263,7 @@ pub fn system(view: &StatusView, number: &str) -> Rows {
     };
     let rows = [
         pair("SYSTEM", number, COLUMNS),
-        format!("v{}  slot {}  {state}", view.version, view.slot),
+        version(view),
         format!("cpu {cpu}  ram {ram}"),
         format!("disk {}% cache {cache}", system.disk_percent()),
         format!("{heat:9}up {}", moment::uptime(view.uptime_seconds)),

@@ -1,23 +1,24 @@
 //! Summary of the box's health.
 
-use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15, FONT_10X20};
+use embedded_graphics::mono_font::iso_8859_1::{FONT_5X8, FONT_6X10, FONT_9X15, FONT_10X20};
 use embedded_graphics::pixelcolor::Rgb565;
 use embedded_graphics::prelude::{Point, Size};
 use embedded_graphics::primitives::Rectangle;
-use status::view::{MachineState, Power, headline};
+use status::view::headline;
 use status::words::Shape;
 
-use super::{COLUMNS, Frame, MARGIN};
+use super::{COLUMNS, Frame, MARGIN, SMALL_COLUMNS};
 use crate::draw::palette::{BAD, HAIRLINE, INK, INK_2, OK, RUN};
 use crate::draw::text::{fit, wrap};
 use crate::draw::{bar, shape};
+use crate::screens::Tally;
 
 /// Size of a tile in pixels.
 const TILE: Size = Size::new(72, 48);
 const TILE_STEP: i32 = 77;
 const TILES_TOP: i32 = 74;
 /// Area of the traffic chart of the last minutes.
-const CHART: Rectangle = Rectangle::new(Point::new(10, 152), Size::new(300, 30));
+const CHART: Rectangle = Rectangle::new(Point::new(10, 156), Size::new(300, 28));
 /// Width of a sample in the chart, in pixels.
 const SAMPLE: u32 = 5;
 
@@ -27,14 +28,12 @@ pub fn draw(frame: &mut Frame<'_>) {
         let at = Point::new(MARGIN, 34 + 18 * at as i32);
         frame.text(at, &FONT_9X15, INK, line, COLUMNS);
     }
-    let count = |of: &dyn Fn(&status::view::Machine) -> bool| {
-        view.machines.iter().filter(|machine| of(machine)).count()
-    };
+    let tally = Tally::of(view);
     let tiles = [
-        (Shape::FilledDot, OK, count(&|it| it.settled() && !is_off(it)), "Ready"),
-        (Shape::Arc, RUN, count(&|it| it.under_way()), "Installing"),
-        (Shape::Cross, BAD, count(&|it| it.needs_person()), "Failed"),
-        (Shape::Ring, INK_2, count(&|it| is_off(it)), "Off"),
+        (Shape::Tick, OK, tally.in_service, "In service"),
+        (Shape::FilledDot, OK, tally.ready, "Ready"),
+        (Shape::Arc, RUN, tally.installing, "Installing"),
+        (Shape::Cross, BAD, tally.failed, "Failed"),
     ];
     for (at, (sign, color, number, word)) in tiles.into_iter().enumerate() {
         let corner = Point::new(MARGIN + TILE_STEP * at as i32, TILES_TOP);
@@ -55,12 +54,6 @@ pub fn draw(frame: &mut Frame<'_>) {
     frame.footer(["Problem", "Back", "Next"]);
 }
 
-/// Returns true for a machine that is off and belongs to no other tile.
-fn is_off(machine: &status::view::Machine) -> bool {
-    let is_off = machine.state == MachineState::Off || machine.power == Power::Off;
-    is_off && !machine.under_way() && !machine.needs_person()
-}
-
 fn tile(
     frame: &mut Frame<'_>,
     corner: Point,
@@ -72,7 +65,7 @@ fn tile(
     let number = number.min(999).to_string();
     let x = TILE.width as i32 - 7 - 10 * number.chars().count() as i32;
     frame.text(corner + Point::new(x, 6), &FONT_10X20, INK, &number, 3);
-    frame.text(corner + Point::new(7, 32), &FONT_6X10, INK_2, word, 10);
+    frame.text(corner + Point::new(6, 32), &FONT_6X10, INK_2, word, 10);
 }
 
 /// Draws bytes sent to booting machines: one bar for each sample, the newest on the right.
@@ -90,5 +83,6 @@ fn chart(frame: &mut Frame<'_>) {
     }
     let ground = CHART.top_left + Point::new(0, CHART.size.height as i32 - 1);
     frame.sheet.fill(Rectangle::new(ground, Size::new(CHART.size.width, 1)), HAIRLINE);
-    frame.sheet.note(CHART, format!("<boot traffic, at most {}/s>", stdx::bytes(most)));
+    let label = format!("boot traffic, at most {}/s", stdx::bytes(most));
+    frame.text(Point::new(MARGIN, 146), &FONT_5X8, INK_2, &label, SMALL_COLUMNS);
 }

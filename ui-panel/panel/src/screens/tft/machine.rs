@@ -9,13 +9,13 @@ use super::{COLUMNS, Frame, MARGIN, SMALL_COLUMNS};
 use crate::draw::palette::{self, BAD, BORDER, INK, INK_2};
 use crate::draw::text::{fit_name, wrap};
 use crate::draw::{bar, shape};
+use crate::model::{MachineAction, machine, permitted};
 
 /// Maximum number of events on the page.
 const SENTENCES: usize = 3;
 
 pub fn draw(frame: &mut Frame<'_>, name: &str) {
-    let machines = &frame.view.machines;
-    let Some(machine) = machines.iter().find(|machine| machine.name.as_str() == name) else {
+    let Some(machine) = machine(frame.view, name) else {
         frame.row(0, INK_2, "This machine is gone");
         return frame.footer(["", "", "Back"]);
     };
@@ -39,8 +39,11 @@ pub fn draw(frame: &mut Frame<'_>, name: &str) {
     let mac = machine.mac.map_or(String::new(), |mac| mac.to_string());
     let address = format!("{}  {mac}", machine.ip);
     frame.text(Point::new(MARGIN, 197), &FONT_9X15, INK, &address, COLUMNS);
-    let retry = if machine.needs_person() { "Retry" } else { "" };
-    frame.footer(["Power", retry, "Back"]);
+    let permitted = permitted(machine, &frame.shown.actions);
+    let retry = MachineAction::Table(machine_actions::Action::Retry);
+    let retry = if permitted.contains(&retry) { "Retry" } else { "" };
+    let actions = if permitted.is_empty() { "" } else { "Actions" };
+    frame.footer([actions, retry, "Back"]);
 }
 
 fn progress(frame: &mut Frame<'_>, machine: &Machine) {

@@ -3,14 +3,14 @@
 use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::Point;
 use status::view::Problem;
-use status::view::problem::{Remedy, Urgency};
+use status::view::problem::Urgency;
 use status::words::Shape;
 
 use super::{COLUMNS, Frame, MARGIN, row_y};
 use crate::draw::palette::{BAD, INK, INK_2, OK, WAIT};
 use crate::draw::shape;
 use crate::draw::text::wrap;
-use crate::model::{DETAIL_LINES_MAX, find};
+use crate::model::{Buttons, DETAIL_LINES_MAX, find, machine, permitted, retry};
 
 /// Maximum number of rows of the message.
 const ROWS: usize = 5;
@@ -33,8 +33,15 @@ pub fn draw(frame: &mut Frame<'_>, key: &str) {
         }
         frame.text(Point::new(MARGIN, 192), &FONT_9X15, INK_2, &text, COLUMNS);
     }
-    let first = if problem.remedy == Remedy::Retry { "Retry" } else { "" };
-    frame.footer([first, "Details", "Later"]);
+    let shown = frame.shown;
+    let subject = problem.machine.as_ref().and_then(|name| machine(frame.view, name));
+    let has_actions = subject.is_some_and(|it| !permitted(it, &shown.actions).is_empty());
+    let (select, up) = match retry(frame.view, &problem, &shown.actions) {
+        _ if shown.buttons == Buttons::One && has_actions => ("actions", ""),
+        Some(_) => ("Retry", "Details"),
+        None => ("Details", ""),
+    };
+    frame.footer([select, up, "Later"]);
 }
 
 pub fn details(frame: &mut Frame<'_>, key: &str, line: usize) {

@@ -10,7 +10,7 @@ use super::{COLUMNS, Frame, MARGIN, ROW, SMALL_COLUMNS, row_y};
 use crate::draw::bar;
 use crate::draw::palette::{BAD, BORDER, INK, INK_2, RUN, WAIT};
 use crate::draw::text::wrap;
-use crate::screens::update_step;
+use crate::screens::{update_step, version};
 
 /// Use in percent from which a bar has the warning color.
 const MUCH: u8 = 85;
@@ -20,11 +20,8 @@ const FILES: usize = 4;
 pub fn draw(frame: &mut Frame<'_>) {
     let view = frame.view;
     let system = &view.system;
-    let good = system.slots.iter().any(|slot| slot.running && slot.good);
-    let slot =
-        format!("v{} slot {} {}", view.version, view.slot, if good { "good" } else { "on trial" });
     let up = format!("up {}", moment::uptime(view.uptime_seconds));
-    frame.ends(row_y(0), INK, &slot, &up);
+    frame.ends(row_y(0), INK, &version(view), &up);
     let update = match &view.update {
         Some(update) => format!("{}: {}", update.version, update_step(update)),
         None => "Up to date".to_owned(),
