@@ -13,6 +13,7 @@ help: ## list the targets
 	@echo
 	@echo '  make demo takes DEMO_NUCS=3, DEMO_FIRMWARE=bios, DEMO_KEEP=1,'
 	@echo '    DEMO_BMC=ipmi, wol, webhook, amt, redfish or poe'
+	@echo '  make demo BOX=image boots the box from its own disk image, in QEMU with two NICs'
 	@echo '  make demo-capi takes DEMO_MODE=capt, for the stock provider instead of the box'
 
 setup: ## install what building and testing need (Debian packages; asks for root)
@@ -25,17 +26,24 @@ build: setup ## build every program, into target/programs
 artifacts: build ## assemble what the box serves: boot loaders, agent OS, images
 	@TINBOX_BIN=$(PROGRAMS) tests/step.sh artifacts image/artifacts.sh out/artifacts
 
-# A demonstration builds no kernel: it takes the one in the cache, else Debian's.
-ifndef KERNEL
+# A demonstration builds no kernel: it takes the one in the cache, else Debian's. The image of the
+# box needs the box's own kernel.
+ifeq ($(BOX),image)
+demo: export KERNEL = own
+else ifndef KERNEL
 demo demo-capi: export KERNEL = $(shell CACHED=1 image/kernel/build.sh >/dev/null 2>&1 && echo own || echo stock)
 endif
 
 demo: announce artifacts ## install Debian on a virtual NUC, from power-on to cloud-init (root)
-	@$(PROGRAMS)/tinbox-demo
+	@$(PROGRAMS)/tinbox-demo$(if $(filter image,$(BOX)),-image)
 
 announce:
+	@case '$(BOX)' in '' | image | process) ;; *) \
+	  echo 'BOX is "$(BOX)": expected image, or process (the default)' >&2; exit 64 ;; esac
 	@echo 'The first run installs packages and compiles, on two cores for about 15 minutes. Later runs'
 	@echo 'take 2 minutes. DEMO_KEEP=1 keeps the rack and its page at the end.'
+	@if [ "$(BOX)" = image ] && ! KERNEL=own CACHED=1 image/kernel/build.sh >/dev/null 2>&1; then \
+	  echo 'BOX=image also compiles the kernel of the box, once: about 15 CPU minutes.'; fi
 
 demo-capi: artifacts ## make a cluster of a virtual NUC by clusterctl and the box (root)
 	@$(PROGRAMS)/tinbox-demo-capi

@@ -36,6 +36,8 @@ pub const NOT_RUN: &[(&str, &str)] = &[
     ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
     ("sudo DEMO_BMC=wol make demo", "`power` of tests/scenarios starts a machine of each kind"),
     ("sudo DEMO_KEEP=1 make demo", DEMO),
+    ("sudo make demo BOX=image", DEMO_IMAGE),
+    ("sudo DEMO_KEEP=1 make demo BOX=image", DEMO_IMAGE),
     (
         "snmpwalk -v3 -l authPriv -u tinbox -a SHA-256 -A \"$PASSWORD\" -x AES -X \"$PRIVACY\" -On \
          10.77.0.2 1.3.6.1.2.1.105.1.1.1.6",
@@ -125,6 +127,7 @@ const CONSOLE: &str = "`consoles` of tests/peers runs it with a simulated BMC";
 const BY_CI: &str = "run by .ci/run";
 const BUILDROOT: &str = "an hour of Buildroot; .ci/run runs tests/buildroot.sh for its parts";
 const DEMO: &str = "`path` of tests/scenarios installs the same rack by the same library";
+const DEMO_IMAGE: &str = "`main_job` of tests/firmware installs the same rack by the same library";
 const BENCH: &str = "measures on a quiet machine, people run it; .ci/run compiles it";
 
 /// Returns all lines that a reader types: those of `sh` blocks, and examples in `text` blocks.

@@ -16,6 +16,7 @@ use qemu::{Board, Bus, Drive, Mark};
 
 pub mod boot_volume;
 pub mod contained;
+pub mod image_rack;
 pub mod machines;
 pub mod owner;
 pub mod state_volume;

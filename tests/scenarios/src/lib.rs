@@ -23,7 +23,10 @@ mod state;
 
 pub use artifacts::Artifacts;
 pub use cluster_manifest::{ClusterManifest, Install, KUBERNETES};
-pub use demo::{RunningRack, install_command, keeps_rack, page_pin};
+pub use demo::{
+    Credentials, DemoArguments, OWNER_KEY, RunningRack, USER_DATA, install_all, page_pin,
+    require_root, wait_for_enter,
+};
 pub use image_registry::{IMAGE_SERVER, ImageRegistry, image_server};
 pub use lab::{Lab, LabConfig, RESERVED};
 pub use management::{Management, ManagementCluster};

@@ -1,4 +1,5 @@
-//! The main purpose of the product, with flashed disks only: a box from its image, and a machine.
+//! The main purpose of the product, with flashed disks only: a box from its image, and a machine. A
+//! box with one cable, and the box of `make demo BOX=image` between an office and a rack.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -14,6 +15,7 @@ use stdx::MacAddr;
 
 use super::{grubenv, made};
 use firmware::boot_volume;
+use firmware::image_rack::{ImageRack, output};
 use firmware::owner::{Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xb0]);
@@ -92,4 +94,25 @@ fn installs(rack: &Rack, host: &Host, board: &Board, folder: &Path) {
     poll("Debian to phone home", WHOLE, || home().then_some(())).unwrap();
     assert_eq!(nuc.count(Origin::Bmc, Action::On), 1, "how often the box switched it on");
     board.serial().wait_for("its slot is good", PATIENCE).unwrap();
+}
+
+/// The steps of `make demo BOX=image`: the box has a NIC on the office network, which has a DHCP
+/// server, and a NIC on the rack's network. Its cache fetches the image from the office.
+#[test]
+fn a_box_between_office_and_rack_installs_a_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = RackConfig::new("office-and-rack").nuc(NucConfig::uefi());
+    let rack = ImageRack::start(&made(folder.path()), config).unwrap();
+    rack.watch_console("claim this box at HTTPS://10.78.", |_| {}).unwrap();
+    let (claimed, _) = rack.claim().unwrap();
+    let tinbox = |words: &[&str]| output(rack.tinbox(&claimed, words).unwrap()).unwrap();
+    rack.push_nuc(&claimed, 1, ("ssh-ed25519 AAAA owner", USER_DATA)).unwrap();
+    rack.push_debian(&claimed).unwrap();
+    let create = ["workflow", "create", "--template", "debian", "--hardware", "nuc1"];
+    tinbox(&[&create[..], &["--name", "install", "--wait", "--timeout", "40m"]].concat());
+    let nuc = rack.rack.nuc(1);
+    nuc.serial().wait_for("HOST=nuc1 KEYS=1", WHOLE).unwrap();
+    let home = || tinbox(&["machine", "history", "nuc1"]).contains("phoned home as nuc1");
+    poll("Debian to phone home", WHOLE, || home().then_some(())).unwrap();
+    rack.succeed();
 }
