@@ -104,10 +104,12 @@ impl Nic {
         matches!(self.mode, Mode::Reserved | Mode::Pool) && !self.foreign.is_empty()
     }
 
-    /// Formats the link speed: `1 Gb/s`, `2.5 Gb/s`, `100 Mb/s`, `no cable`.
+    /// Formats the link speed: `1 Gb/s`, `2.5 Gb/s`, `100 Mb/s`, `no cable`; `link up` for a NIC
+    /// that does not report its speed, such as one of a virtual machine.
     pub fn link(&self) -> String {
         match self.link_mbps {
             None => "no cable".to_owned(),
+            Some(0) => "link up".to_owned(),
             Some(mbps) if mbps < 1000 => format!("{mbps} Mb/s"),
             Some(mbps) if mbps % 1000 == 0 => format!("{} Gb/s", mbps / 1000),
             Some(mbps) => format!("{:.1} Gb/s", f64::from(mbps) / 1000.0),

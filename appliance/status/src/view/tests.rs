@@ -301,3 +301,10 @@ fn a_dismissed_notice_is_hidden_for_a_week_and_shown_at_once_if_it_begins_anew()
     let anew = Problem { since: Some(now), ..flash };
     assert!(!anew.is_hidden(now - day, now));
 }
+
+#[test]
+fn a_link_without_a_reported_speed_has_no_speed() {
+    let link = |link_mbps| Nic { link_mbps, ..Nic::default() }.link();
+    let links = [None, Some(0), Some(100), Some(1_000), Some(2_500)].map(link);
+    assert_eq!(links, ["no cable", "link up", "100 Mb/s", "1 Gb/s", "2.5 Gb/s"]);
+}
