@@ -65,7 +65,7 @@ async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) 
         loop {
             let (happened, reason) = tokio::select! {
                 _ = ticks.tick() => (None, None),
-                reason = orders.refused() => (None, Some(reason)),
+                ended = orders.ended() => (None, ended.err()),
                 Some(press) = presses.recv() => (Some(press), None),
                 Some((change, at)) = changes.recv() => match event(change, &keys) {
                     Some(event) => (Some((event, at)), None),

@@ -75,8 +75,11 @@ async fn draw(
     loop {
         let view = tokio::select! {
             _ = ticks.tick() => source.view().await,
-            reason = orders.refused() => {
-                console.report(reason, began.elapsed());
+            ended = orders.ended() => {
+                match ended {
+                    Ok(order) => console.confirm(&order, began.elapsed()),
+                    Err(reason) => console.refuse(reason, began.elapsed()),
+                }
                 source.view().await
             }
             Some((change, _)) = changes.recv() => {
@@ -86,7 +89,7 @@ async fn draw(
                 if let Some(order) = console.key(key, &view, began.elapsed())
                     && let Err(reason) = orders.begin(order)
                 {
-                    console.report(reason, began.elapsed());
+                    console.refuse(reason, began.elapsed());
                 }
                 view
             }

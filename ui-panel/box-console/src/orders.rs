@@ -17,7 +17,7 @@ type Order<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 pub struct Orders<'a> {
     actions: &'a dyn Actions,
     place: &'a str,
-    running: Vec<Order<'a>>,
+    running: Vec<(PanelOrder, Order<'a>)>,
 }
 
 impl<'a> Orders<'a> {
@@ -26,7 +26,7 @@ impl<'a> Orders<'a> {
         Self { actions, place, running: Vec::new() }
     }
 
-    /// Begins an order, which proceeds while [`Orders::refused`] is awaited.
+    /// Begins an order, which proceeds while [`Orders::ended`] is awaited.
     ///
     /// # Errors
     /// Too many orders are under way; the reason is a sentence.
@@ -34,23 +34,20 @@ impl<'a> Orders<'a> {
         if self.running.len() >= ORDERS_MAX {
             return Err(format!("{ORDERS_MAX} actions are under way. Wait until one has ended."));
         }
-        self.running.push(self.actions.carry_out(order, self.place));
+        self.running.push((order.clone(), self.actions.carry_out(order, self.place)));
         Ok(())
     }
 
-    /// Waits until an order was refused, and returns the reason. Dropping the future loses nothing.
-    pub async fn refused(&mut self) -> String {
+    /// Waits until an order has ended, and returns it. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// The order was refused; with the reason.
+    pub async fn ended(&mut self) -> Result<PanelOrder, String> {
         poll_fn(|context| {
-            let mut at = 0;
-            while let Some(order) = self.running.get_mut(at) {
-                match order.as_mut().poll(context) {
-                    Poll::Pending => at += 1,
-                    Poll::Ready(done) => {
-                        drop(self.running.swap_remove(at));
-                        if let Err(reason) = done {
-                            return Poll::Ready(reason);
-                        }
-                    }
+            for at in 0..self.running.len() {
+                if let Poll::Ready(done) = self.running[at].1.as_mut().poll(context) {
+                    let (order, _) = self.running.swap_remove(at);
+                    return Poll::Ready(done.map(|()| order));
                 }
             }
             Poll::Pending
@@ -87,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_order_does_not_delay_the_refusal_of_another() {
+    async fn a_slow_order_does_not_delay_the_end_of_another() {
         let actions = Waiting::default();
         let mut orders = Orders::new(&actions, "panel");
         for _ in 0..ORDERS_MAX {
@@ -97,11 +94,11 @@ mod tests {
         assert!(more.starts_with("8 actions are under way"), "{more}");
         let mut ends = std::mem::take(&mut *actions.0.lock().unwrap());
         ends.remove(5).send("no BMC".to_owned()).unwrap();
-        assert_eq!(orders.refused().await, "no BMC");
-        // A dropped sender ends its order without a refusal, so the list has space again.
+        assert_eq!(orders.ended().await, Err("no BMC".to_owned()));
+        // A dropped sender ends its order without a refusal.
         drop(ends.remove(0));
-        ends.remove(3).send("no disk".to_owned()).unwrap();
-        assert_eq!(orders.refused().await, "no disk");
-        assert_eq!(orders.running.len(), ORDERS_MAX - 3);
+        assert_eq!(orders.ended().await, Ok(PanelOrder::Box(Action::Identify)));
+        assert_eq!(orders.running.len(), ORDERS_MAX - 2);
+        orders.begin(PanelOrder::Box(Action::Rescan)).unwrap();
     }
 }

@@ -13,7 +13,7 @@ const FILTER_CHARS_MAX: usize = 40;
 /// Maximum length of a typed name, in characters: names of machines are DNS subdomains (RFC 1123
 /// section 2.1).
 const NAME_CHARS_MAX: usize = 253;
-/// Time for which the reason of a refused order is shown.
+/// Time for which the outcome of an order is shown.
 pub const OUTCOME_FOR: Duration = Duration::from_secs(30);
 /// Actions of the F12 menu, each with its key.
 pub const LEAVING: [(char, Action); 4] = [
@@ -99,6 +99,15 @@ impl Prompt {
     }
 }
 
+/// Outcome of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The order was carried out; with a sentence about it.
+    Done(String),
+    /// The order was not carried out; with the reason.
+    Refused(String),
+}
+
 /// State of the keyboard console.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Console {
@@ -118,8 +127,8 @@ pub struct Console {
     pub typing: bool,
     /// Open confirmation prompt, if any.
     pub prompt: Option<Prompt>,
-    /// Reason why the last order was not carried out, and its time on the monotonic clock.
-    pub outcome: Option<(String, Duration)>,
+    /// Outcome of the last order, and its time on the monotonic clock.
+    pub outcome: Option<(Outcome, Duration)>,
     /// Actions that the configuration allows (`panel.actions`).
     pub actions: Vec<Action>,
 }
@@ -286,15 +295,21 @@ impl Console {
         }
     }
 
-    /// Shows why an order was not carried out.
-    pub fn report(&mut self, reason: String, now: Duration) {
-        self.outcome = Some((reason, now));
+    /// Shows that an order was carried out.
+    pub fn confirm(&mut self, order: &PanelOrder, now: Duration) {
+        let done = order.done();
+        self.outcome = (!done.is_empty()).then_some((Outcome::Done(done), now));
     }
 
-    /// Returns the reason why the last order was not carried out, for [`OUTCOME_FOR`].
-    pub fn outcome(&self, now: Duration) -> Option<&str> {
-        let (reason, at) = self.outcome.as_ref()?;
-        (now.saturating_sub(*at) < OUTCOME_FOR).then_some(reason)
+    /// Shows why an order was not carried out.
+    pub fn refuse(&mut self, reason: String, now: Duration) {
+        self.outcome = Some((Outcome::Refused(reason), now));
+    }
+
+    /// Returns the outcome of the last order, for [`OUTCOME_FOR`].
+    pub fn outcome(&self, now: Duration) -> Option<&Outcome> {
+        let (outcome, at) = self.outcome.as_ref()?;
+        (now.saturating_sub(*at) < OUTCOME_FOR).then_some(outcome)
     }
 
     fn move_cursor(&mut self, view: &StatusView, by: isize) {

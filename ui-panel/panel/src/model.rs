@@ -57,6 +57,19 @@ pub enum PanelOrder {
     Machine(MachineOrder),
 }
 
+impl PanelOrder {
+    /// Returns a sentence about the order after it was carried out; empty if the screen shows that
+    /// by itself.
+    pub fn done(&self) -> String {
+        match self {
+            Self::Box(Action::Identify) => "The LED of the box blinks.".to_owned(),
+            Self::Box(Action::Rescan) => "The search for other DHCP servers began.".to_owned(),
+            Self::Box(_) => String::new(),
+            Self::Machine(order) => format!("{}: {}", order.machine, order.action.done()),
+        }
+    }
+}
+
 /// Button that is pressed.
 #[derive(Debug, Clone, Copy)]
 struct PressedButton {

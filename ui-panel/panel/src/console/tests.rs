@@ -1,4 +1,4 @@
-use super::{Console, Key, OUTCOME_FOR, Tab};
+use super::{Console, Key, OUTCOME_FOR, Outcome, Tab};
 use crate::model::{ACTIONS, Action, MachineAction, MachineOrder, PanelOrder};
 use machine_actions::Action as Table;
 use status::view::example;
@@ -168,13 +168,17 @@ fn keys_act_only_as_far_as_state_and_settings_permit() {
 }
 
 #[test]
-fn a_refusal_is_shown_until_the_next_key() {
+fn an_outcome_is_shown_until_the_next_key() {
     let view = example::working();
     let mut console = at_machine("nuc-07");
-    console.report("its BMC does not respond".to_owned(), Duration::ZERO);
-    let shown = |console: &Console, at| console.outcome(at).map(str::to_owned);
-    assert!(shown(&console, OUTCOME_FOR - Duration::from_millis(1)).is_some());
-    assert_eq!(shown(&console, OUTCOME_FOR), None);
+    let refused = Outcome::Refused("its BMC does not respond".to_owned());
+    console.refuse("its BMC does not respond".to_owned(), Duration::ZERO);
+    assert_eq!(console.outcome(OUTCOME_FOR - Duration::from_millis(1)), Some(&refused));
+    assert_eq!(console.outcome(OUTCOME_FOR), None);
+    let retry = machine_order(Table::Retry, "nuc-07", "wf-14");
+    console.confirm(&retry, Duration::ZERO);
+    let done = Outcome::Done("nuc-07: The retry is requested.".to_owned());
+    assert_eq!(console.outcome(Duration::ZERO), Some(&done));
     console.key(Key::Down, &view, Duration::ZERO);
-    assert_eq!(shown(&console, Duration::ZERO), None);
+    assert_eq!(console.outcome(Duration::ZERO), None);
 }

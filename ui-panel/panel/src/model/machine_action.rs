@@ -69,7 +69,15 @@ impl MachineAction {
                 let row = action.description();
                 format!("{} {}", row.effect, row.loss).trim_end().to_owned()
             }
-            Self::Identify => "The LED of the machine blinks.".to_owned(),
+            Self::Identify => self.done().to_owned(),
+        }
+    }
+
+    /// Returns a sentence about the action after the box accepted it.
+    pub fn done(self) -> &'static str {
+        match self {
+            Self::Table(action) => action.description().done,
+            Self::Identify => "The LED of the machine blinks.",
         }
     }
 

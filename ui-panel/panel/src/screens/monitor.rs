@@ -16,7 +16,7 @@ use status::view::health::health;
 use status::view::{StatusView, TimeState, moment, problems};
 use status::words::{Shape, Tone};
 
-use crate::console::{Console, LEAVING, Prompt, TABS, Tab};
+use crate::console::{Console, LEAVING, Outcome, Prompt, TABS, Tab};
 use crate::draw::palette::{BAD, GROUND, INK, INK_2, RAISED, RUN, WAIT};
 use crate::draw::text::{fit, wrap};
 use crate::draw::{Sheet, palette, shape};
@@ -42,7 +42,7 @@ struct Grid<'a> {
     view: &'a StatusView,
     console: &'a Console,
     now: Duration,
-    /// Lines between the content and the function keys: a prompt, a refused order, or a problem.
+    /// Lines between the content and the function keys: a prompt, an outcome, or a problem.
     notes: Vec<String>,
 }
 
@@ -137,11 +137,13 @@ impl Grid<'_> {
         self.sign(self.columns - 2, 0, sign, word.tone);
     }
 
-    /// Returns the text above an open prompt, else a refused order, else the most urgent problem.
+    /// Returns the text above an open prompt, else the outcome of the last order, else the most
+    /// urgent problem.
     fn notes(&self) -> Vec<String> {
         let text = match (self.question_above(), self.console.outcome(self.now)) {
             (Some(more), _) => more,
-            (None, Some(reason)) => format!("Not done: {reason}"),
+            (None, Some(Outcome::Done(text))) => text.clone(),
+            (None, Some(Outcome::Refused(reason))) => format!("Not done: {reason}"),
             (None, None) => self.diagnostics().unwrap_or_default(),
         };
         wrap(&text, self.columns - 4, NOTES_MAX)
@@ -163,7 +165,8 @@ impl Grid<'_> {
     fn draw_notes(&mut self) {
         let first = self.bottom();
         let asks = self.prompt().is_some();
-        if !asks && !self.notes.is_empty() {
+        let is_done = matches!(self.console.outcome(self.now), Some(Outcome::Done(_)));
+        if !asks && !is_done && !self.notes.is_empty() {
             let square = self.cell(1, first) + Point::new(0, 4);
             let square = Rectangle::new(square, Size::new_equal(9));
             self.sheet.fill(square, BAD);

@@ -3,7 +3,7 @@ use std::time::Duration;
 use embedded_graphics::prelude::{OriginDimensions, PixelColor, Point, Size};
 use embedded_graphics::primitives::Rectangle;
 use machine_actions::Action as Table;
-use panel::console::{Console, Prompt, Tab};
+use panel::console::{Console, Outcome, Prompt, Tab};
 use panel::draw::Sheet;
 use panel::model::{ACTIONS, Action, Buttons, Kind, Page};
 use panel::model::{MachineAction, MachineOrder, PanelOrder};
@@ -234,12 +234,13 @@ proptest! {
                     true => Prompt::new(order, Duration::ZERO),
                     false => Prompt::with_name(order, &name, Duration::ZERO),
                 };
+                let refused = Outcome::Refused(view.version.to_string());
                 let console = Console {
                     tab,
                     cursor: name.clone(),
                     story,
                     prompt: (tab != Tab::Logs).then_some(prompt),
-                    outcome: Some((view.version.to_string(), Duration::from_secs(1))),
+                    outcome: Some((refused, Duration::from_secs(1))),
                     ..Console::new(ACTIONS.to_vec())
                 };
                 let sheet = monitor::draw(&view, &console, size, Duration::from_secs(7));

@@ -104,8 +104,10 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     let off = typed(Prompt::with_name(off, "nuc-02", Duration::ZERO), "nu");
     let over = Prompt::new(order("nuc-07", "wf-14", Table::StartOver), Duration::ZERO);
     let at = |cursor: &str, console| Console { cursor: cursor.to_owned(), ..console };
+    let mut done = at("nuc-07", console(Tab::Machines));
+    done.confirm(&order("nuc-07", "wf-14", Table::Retry), Duration::ZERO);
     let mut refused = at("nuc-07", console(Tab::Machines));
-    refused.report(REFUSAL.to_owned(), Duration::ZERO);
+    refused.refuse(REFUSAL.to_owned(), Duration::ZERO);
     let mut pin = console(Tab::Now);
     pin.secret = Some(Duration::ZERO);
     vec![
@@ -124,6 +126,7 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
         ("switch-off", example::working(), at("nuc-02", asks(Tab::Machines, off))),
         ("start-over", example::working(), at("nuc-07", asks(Tab::Machines, over))),
         ("refused", example::working(), refused),
+        ("done", example::working(), done),
         ("guest", guest(), console(Tab::Now)),
         ("safe-mode", example::safe_mode(), console(Tab::Now)),
     ]

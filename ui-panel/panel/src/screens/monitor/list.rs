@@ -6,6 +6,7 @@ use status::view::Machine;
 use super::Grid;
 use crate::draw::palette::{self, BAD, INK, INK_2, RAISED, RUN};
 use crate::draw::text::{fit_name, wrap};
+use crate::screens::counted;
 
 /// First row under the heading.
 const TOP: usize = 4;
@@ -71,7 +72,7 @@ pub fn machines(grid: &mut Grid<'_>) {
     let console = grid.console;
     let machines = console.machines(grid.view);
     let title = match (console.typing, console.filter.as_str()) {
-        (false, "") => format!("{} machines", machines.len()),
+        (false, "") => counted(machines.len(), "machine"),
         (true, filter) => format!("Filter: {filter}_"),
         (false, filter) => {
             format!("{} of {} machines with “{filter}”", machines.len(), grid.view.machines.len())

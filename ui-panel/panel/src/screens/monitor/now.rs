@@ -24,11 +24,12 @@ const EVENTS: usize = 8;
 /// Maximum number of shown machines in progress.
 const IN_PROGRESS: usize = 8;
 /// Number of rows that the rack gets before problems do.
-const RACK_ROWS: usize = 2;
-/// Number of machines in a row of the rack.
+const RACK_ROWS: usize = 3;
+/// Maximum number of machines in a row of the rack.
 const RACK_COLUMNS: usize = 12;
-/// Width of a cell of the rack, in columns.
+/// Minimum width of a cell of the rack and of the name in it, in columns.
 const RACK_CELL: usize = 6;
+const RACK_NAME: usize = 3;
 /// Column of a progress bar, and its minimum and maximum width, in columns.
 const BAR: usize = 27;
 const BAR_MIN: usize = 12;
@@ -131,9 +132,22 @@ fn rows_in_progress(grid: &Grid<'_>) -> usize {
     1 + count.clamp(1, IN_PROGRESS) + usize::from(count > IN_PROGRESS)
 }
 
+/// Returns the number of cells in a row of the rack, and their width in columns: cells with whole
+/// names if few rows are enough, else the narrowest cells.
+fn rack_cells(grid: &Grid<'_>, width: usize) -> (usize, usize) {
+    let names = grid.view.machines.iter().map(|machine| machine.name.chars().count());
+    let wide = (names.max().unwrap_or(0) + RACK_CELL - RACK_NAME).max(RACK_CELL);
+    let across = |cell: usize| RACK_COLUMNS.min(width / cell);
+    let rows = grid.view.machines.len().div_ceil(across(wide).max(1));
+    if across(wide) > 0 && rows <= RACK_ROWS {
+        return (across(wide), wide);
+    }
+    (across(RACK_CELL).max(1), RACK_CELL)
+}
+
 /// Returns the number of rows of the rack, with its heading.
 fn rows_of_rack(grid: &Grid<'_>, width: usize) -> usize {
-    let across = RACK_COLUMNS.min(width / RACK_CELL).max(1);
+    let (across, _) = rack_cells(grid, width);
     1 + grid.view.machines.len().div_ceil(across).clamp(1, RACK_ROWS)
 }
 
@@ -198,18 +212,19 @@ fn rack(grid: &mut Grid<'_>, row: usize, end: usize, width: usize) {
         }
         return;
     }
-    let across = RACK_COLUMNS.min(width / RACK_CELL);
+    let (across, wide) = rack_cells(grid, width);
     let room = (end - row - 1).saturating_sub(1) * across;
     for (at, machine) in machines.iter().enumerate().take(room) {
-        let (column, row) = (1 + at % across * RACK_CELL, row + 1 + at / across);
+        let (column, row) = (1 + at % across * wide, row + 1 + at / across);
         grid.sign(column, row, machine.state.shape(), machine.tone());
-        grid.put(column + 2, row, INK, &tail(&machine.name), RACK_CELL - 3);
+        let name = if wide > RACK_CELL { machine.name.to_string() } else { tail(&machine.name) };
+        grid.put(column + 2, row, INK, &name, wide - RACK_CELL + RACK_NAME);
     }
 }
 
 /// Returns the end of a name, because names of machines differ at their ends.
 fn tail(name: &str) -> String {
-    let end: Vec<char> = name.chars().rev().take(RACK_CELL - 3).collect();
+    let end: Vec<char> = name.chars().rev().take(RACK_NAME).collect();
     let end: String = end.into_iter().rev().collect();
     end.trim_start_matches(['-', '.', ' ']).to_owned()
 }
