@@ -156,7 +156,7 @@ fn in_progress(grid: &mut Grid<'_>, row: usize, width: usize) -> usize {
     grid.head(1, row, "IN PROGRESS", width);
     let mut row = row + 1;
     if machines.is_empty() {
-        grid.put(1, row, INK_2, "Nothing installing.", width);
+        grid.put(1, row, INK_2, "Nothing is being installed.", width);
         return row + 1;
     }
     for machine in machines.iter().take(IN_PROGRESS) {
