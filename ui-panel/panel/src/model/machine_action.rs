@@ -42,7 +42,7 @@ impl MachineAction {
             Self::Table(Table::PowerOn | Table::ShutDown | Table::PowerOff | Table::PowerCycle) => {
                 Some(Action::MachinePower)
             }
-            Self::Table(Table::Install | Table::Add | Table::Erase) => None,
+            Self::Table(Table::Install | Table::Add | Table::Ignore | Table::Erase) => None,
         }
     }
 
@@ -107,7 +107,7 @@ impl MachineAction {
             Self::Table(Table::ShutDown) => 'h',
             Self::Table(Table::PowerOff) => 'o',
             Self::Table(Table::PowerCycle) => 'y',
-            Self::Table(Table::Install | Table::Add | Table::Erase) => return None,
+            Self::Table(Table::Install | Table::Add | Table::Ignore | Table::Erase) => return None,
         })
     }
 
