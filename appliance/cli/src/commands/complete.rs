@@ -13,9 +13,13 @@ use clap::{Arg, Command};
 use image_catalog::KNOWN;
 use status::view::StatusView;
 
+use crate::duration::duration;
+
 /// First word of the command line that requests names. It is not a command, because the scripts
 /// would offer the command.
 pub const WORD: &str = "__complete";
+/// Environment variable with another maximum time for the names, such as 2s for a slow connection.
+const TIME_VARIABLE: &str = "TINBOX_COMPLETION_TIME";
 /// Maximum time for the names: a person waits for the key.
 const TIME_MAX: Duration = Duration::from_millis(300);
 /// Maximum number of names; more are of no help.
@@ -29,9 +33,9 @@ enum Names {
     /// Machines of the status view, also those without Hardware.
     Machines,
     Objects(Resource),
-    /// Images of publishers.
+    /// Images of publishers, which this program knows without the box.
     Publishers,
-    /// Built-in templates.
+    /// Built-in templates, which this program knows without the box.
     Library,
 }
 
@@ -49,8 +53,7 @@ pub async fn run(words: &[OsString]) {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     let place = place(&words);
     let Some(names) = place.names else { return };
-    let found = tokio::time::timeout(TIME_MAX, find(names, place)).await;
-    for name in found.ok().and_then(Result::ok).into_iter().flatten().take(NAMES_MAX) {
+    for name in limited(time_max(), find(names, place)).await.into_iter().take(NAMES_MAX) {
         let name = status::plain(&name);
         // A shell would split the name into words.
         if !name.contains(char::is_whitespace) {
@@ -59,6 +62,19 @@ pub async fn run(words: &[OsString]) {
             let _ = writeln!(std::io::stdout(), "{name}");
         }
     }
+}
+
+fn time_max() -> Duration {
+    let given = std::env::var(TIME_VARIABLE).ok();
+    given.and_then(|text| duration(&text).ok()).unwrap_or(TIME_MAX)
+}
+
+/// Returns the names, or none after an error or the time `limit`.
+async fn limited(
+    limit: Duration,
+    found: impl Future<Output = Result<Vec<String>, ClientError>>,
+) -> Vec<String> {
+    tokio::time::timeout(limit, found).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 async fn find(names: Names, place: Place) -> Result<Vec<String>, ClientError> {
@@ -185,7 +201,12 @@ fn of_position(command: &Command, path: &[&str], position: usize) -> Option<Name
 
 #[cfg(test)]
 mod tests {
-    use super::{HARDWARE, NETWORK, Names, OS_IMAGE, TEMPLATE, WORKFLOW, place};
+    use std::future::{pending, ready};
+
+    use box_client::ClientError;
+    use tokio::time::Instant;
+
+    use super::{HARDWARE, NETWORK, Names, OS_IMAGE, TEMPLATE, TIME_MAX, WORKFLOW, limited, place};
 
     fn names(line: &str) -> Option<Names> {
         place(&line.split_whitespace().collect::<Vec<_>>()).names
@@ -219,6 +240,16 @@ mod tests {
         ] {
             assert_eq!(names(line), expected, "{line}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_box_that_does_not_answer_gives_no_names_in_time() {
+        let begun = Instant::now();
+        assert!(limited(TIME_MAX, pending()).await.is_empty());
+        assert_eq!(begun.elapsed(), TIME_MAX);
+        let error = ClientError::NoKubeconfig("/root".to_owned());
+        assert!(limited(TIME_MAX, ready(Err(error))).await.is_empty());
+        assert_eq!(limited(TIME_MAX, ready(Ok(vec!["nuc1".to_owned()]))).await, ["nuc1"]);
     }
 
     #[test]

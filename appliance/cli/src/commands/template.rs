@@ -229,7 +229,7 @@ async fn of_library(
 
 /// Template to render.
 struct Source {
-    /// File, or `template NAME`.
+    /// Name of the file, or `template NAME`.
     shown: String,
     text: String,
     is_stored: bool,
