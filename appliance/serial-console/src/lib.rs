@@ -14,4 +14,4 @@ pub mod ssh;
 
 pub use consoles::{Consoles, Machines, Pending, RecordMode, Recorded};
 pub use error::{Error, OpenError};
-pub use recorder::{ConsoleOutput, Input, Viewer};
+pub use recorder::{ConsoleOutput, Input, Session, Viewer};

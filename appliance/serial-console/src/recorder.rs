@@ -41,7 +41,19 @@ pub(crate) struct Recorder {
     recording: Mutex<Recording>,
     input: mpsc::Sender<Vec<u8>>,
     viewers: Arc<watch::Sender<usize>>,
+    session: watch::Receiver<SessionState>,
     _task: DropGuard,
+}
+
+/// State of the session with the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SessionState {
+    /// The first attempt has not ended.
+    Opening,
+    /// The session is open, or the next attempt may open it.
+    Usable,
+    /// No attempt succeeds before a person changes the machine or its settings.
+    Refused(OpenError),
 }
 
 struct Recording {
@@ -59,6 +71,30 @@ pub struct Viewer {
     pub shown: ConsoleOutput,
     /// Way of typed characters to the machine.
     pub input: Input,
+    /// State of the session with the machine.
+    pub session: Session,
+}
+
+/// Session of a console with its machine.
+#[derive(Debug, Clone)]
+pub struct Session(watch::Receiver<SessionState>);
+
+impl Session {
+    /// Waits until the first attempt to open the session has ended. Returns the reason if no
+    /// attempt succeeds before a person changes the machine or its settings.
+    pub async fn tried(&mut self) -> Result<(), OpenError> {
+        // The sender lives as long as the recorder; without it, the output ends too.
+        match self.0.wait_for(|state| *state != SessionState::Opening).await.as_deref() {
+            Ok(SessionState::Refused(error)) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until no attempt succeeds before a person changes the machine or its settings.
+    pub async fn refused(&mut self) {
+        let is_refused = |state: &SessionState| matches!(state, SessionState::Refused(_));
+        let _ = self.0.wait_for(is_refused).await;
+    }
 }
 
 /// Output of a console for one viewer. A drop detaches the viewer.
@@ -108,6 +144,7 @@ impl Recorder {
     ) -> Arc<Self> {
         let (input, typed) = mpsc::channel(INPUT_PIECES);
         let (output, _) = broadcast::channel(OUTPUT_PIECES);
+        let (state, session) = watch::channel(SessionState::Opening);
         let ended = CancellationToken::new();
         let recorder = Arc::new(Self {
             recording: Mutex::new(Recording {
@@ -117,12 +154,14 @@ impl Recorder {
             }),
             input,
             viewers: Arc::new(watch::Sender::new(0)),
+            session,
             _task: ended.clone().drop_guard(),
         });
         let task = Task {
             // The task must not keep the recorder alive, whose drop ends the task.
             recorder: Arc::downgrade(&recorder),
             viewers: recorder.viewers.subscribe(),
+            state,
             typed,
             name,
             mode,
@@ -143,7 +182,8 @@ impl Recorder {
         };
         recorder.viewers.send_modify(|viewers| *viewers += 1);
         let shown = ConsoleOutput { output, viewers: Arc::clone(&recorder.viewers) };
-        Viewer { history, shown, input: recorder.input() }
+        let session = Session(recorder.session.clone());
+        Viewer { history, shown, input: recorder.input(), session }
     }
 
     /// Returns the way of typed characters to the machine.
@@ -183,6 +223,7 @@ fn mark(text: &str) -> String {
 struct Task {
     recorder: std::sync::Weak<Recorder>,
     viewers: watch::Receiver<usize>,
+    state: watch::Sender<SessionState>,
     typed: mpsc::Receiver<Vec<u8>>,
     name: String,
     mode: RecordMode,
@@ -203,6 +244,7 @@ impl Task {
                 Ok(stream) => {
                     failure = None;
                     self.show("connected");
+                    self.state.send_replace(SessionState::Usable);
                     let start = Instant::now();
                     let reason = self.session(stream).await;
                     self.show(reason);
@@ -216,11 +258,15 @@ impl Task {
                         tracing::info!(machine = self.name, error.message, "no serial console");
                         self.show(&format!("no serial console: {}", error.message));
                     }
-                    let OpenError { is_transient, .. } = error;
-                    failure = Some(error);
-                    if !is_transient {
+                    // After the mark: a viewer that sees the state has the reason in its output.
+                    self.state.send_replace(match error.is_transient {
+                        true => SessionState::Usable,
+                        false => SessionState::Refused(error.clone()),
+                    });
+                    if !error.is_transient {
                         wait = BACKOFF_PERMANENT;
                     }
+                    failure = Some(error);
                 }
             }
             sleep(jittered(wait)).await;

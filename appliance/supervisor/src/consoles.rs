@@ -14,12 +14,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use futures_util::StreamExt as _;
 use futures_util::stream;
+use futures_util::{Stream, StreamExt as _};
 use objects::{ObjectError, Objects, fetch};
 use serde::Deserialize;
 use serde_json::json;
-use serial_console::{Consoles, Viewer};
+use serial_console::{Consoles, OpenError, Viewer};
 use web::ConsoleStream;
 
 /// Maximum length of the characters of one request, in bytes.
@@ -35,7 +35,7 @@ struct Access {
 }
 
 /// Returns the routes of the consoles. `GET` returns the recorded output, and with `?follow=true`
-/// also the output from then on; `POST` types the body.
+/// also the output from then on, as long as the machine has a console; `POST` types the body.
 pub fn router(objects: Arc<dyn Objects>, consoles: StartedConsoles) -> Router {
     let console = get(output).post(type_characters);
     Router::new()
@@ -70,6 +70,14 @@ fn missing(why: &str) -> Response {
     failure(StatusCode::NOT_FOUND, "NotFound", why)
 }
 
+/// Returns the error of a machine whose console cannot be opened before a person changes something.
+fn refused(name: &str, error: &OpenError) -> Response {
+    let hint = "correct this on the BMC or in its Machine; the box tries again within 13 minutes; \
+                --recorded shows the output until now";
+    let why = format!("machine {name} has no serial console now: {}\nhint: {hint}", error.message);
+    failure(StatusCode::CONFLICT, "Conflict", &why)
+}
+
 fn without_console(error: &serial_console::Error) -> Response {
     let hint = "IPMI and Intel AMT have one; set spec.bmcRef of the Hardware";
     missing(&format!("{error}\nhint: {hint}"))
@@ -78,6 +86,10 @@ fn without_console(error: &serial_console::Error) -> Response {
 /// Maximum time of one response that follows a console, as of a watch: a client asks again, and its
 /// credential is checked again.
 const FOLLOW_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// Maximum wait for the first attempt to open a session, so that a machine without a console gets
+/// an error; a client waits 30 s for a response.
+const TRY_TIME_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize)]
 struct OutputQuery {
@@ -92,16 +104,38 @@ async fn output(
 ) -> Result<Response, Response> {
     let consoles = access.consoles(&namespace, &name).await?;
     let body = if query.follow {
-        let attached = consoles.attach(&name).await;
-        attached.map(|viewer| {
-            let live = live(viewer).take_until(tokio::time::sleep(FOLLOW_TIME_MAX));
-            Body::from_stream(live.map(Ok::<_, Infallible>))
-        })
+        match consoles.attach(&name).await {
+            Ok(mut viewer) => {
+                let tried = tokio::time::timeout(TRY_TIME_MAX, viewer.session.tried()).await;
+                if let Ok(Err(error)) = tried {
+                    return Err(refused(&name, &error));
+                }
+                let live = while_usable(viewer).take_until(tokio::time::sleep(FOLLOW_TIME_MAX));
+                Ok(Body::from_stream(live.map(Ok::<_, Infallible>)))
+            }
+            Err(error) => Err(error),
+        }
     } else {
         consoles.recorded(&name).await.map(Body::from)
     };
     let body = body.map_err(|error| without_console(&error))?;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
+}
+
+/// Returns the output as [`live`] does, until no session can be opened any more. The last output
+/// has the reason.
+fn while_usable(viewer: Viewer) -> impl Stream<Item = Bytes> + Send {
+    let Viewer { history, shown, session, .. } = viewer;
+    let later = stream::unfold((shown, session), |(mut shown, mut session)| async {
+        // Output that waits comes before the end.
+        let piece = tokio::select! {
+            biased;
+            piece = shown.next() => piece,
+            () = session.refused() => None,
+        };
+        Some((piece?, (shown, session)))
+    });
+    stream::once(async { Bytes::from(history) }).chain(later)
 }
 
 /// Returns the latest recorded output, then the output of the machine until the console ends.
@@ -126,3 +160,6 @@ async fn type_characters(
     }
     Ok(Json(json!({ "bytes": characters.len() })).into_response())
 }
+
+#[cfg(test)]
+mod tests;

@@ -117,3 +117,39 @@ async fn a_console_on_request_has_a_session_only_with_viewers() {
     let mut rest = Vec::new();
     timeout(PATIENCE, machine.read_to_end(&mut rest)).await.unwrap().unwrap();
 }
+
+/// Machine whose BMC has no console.
+struct NoConsole;
+
+impl Machines for NoConsole {
+    fn list(&self) -> Pending<'_, Option<Vec<Recorded>>> {
+        let recorded = Recorded { name: "node".into(), mode: RecordMode::OnRequest };
+        Box::pin(async { Some(vec![recorded]) })
+    }
+
+    fn open<'a>(&'a self, _: &'a str) -> Pending<'a, Result<DuplexStream, OpenError>> {
+        let message = "the BMC has no serial-over-LAN".to_owned();
+        Box::pin(async { Err(OpenError { message, is_transient: false }) })
+    }
+
+    fn keys<'a>(&'a self, _: &'a str) -> Pending<'a, Vec<String>> {
+        Box::pin(async { Vec::new() })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_viewer_learns_that_no_session_can_be_opened() {
+    let consoles = Consoles::new(Arc::new(NoConsole));
+    let mut viewer = consoles.attach("node").await.unwrap();
+    let refused = timeout(PATIENCE, viewer.session.tried()).await.unwrap().unwrap_err();
+    assert_eq!(refused.message, "the BMC has no serial-over-LAN");
+    see(&mut viewer.shown, "no serial console: the BMC has no serial-over-LAN]").await;
+    timeout(PATIENCE, viewer.session.refused()).await.unwrap();
+
+    let (consoles, mut sessions, _running) = start(RecordMode::Always);
+    let mut viewer = consoles.attach("node").await.unwrap();
+    timeout(PATIENCE, viewer.session.tried()).await.unwrap().unwrap();
+    sessions.recv().await.unwrap();
+    let refused = timeout(Duration::from_secs(60), viewer.session.refused()).await;
+    assert!(refused.is_err(), "a failure that passes ends no viewer");
+}
