@@ -93,6 +93,7 @@ pub fn os_images(page: &str) {
     let sum = run(Command::new("sha256sum").arg(it.folder().join("debian.qcow2"))).unwrap();
     walk.replace(TOKEN, &sum[..64]);
     walk.replace("ssh builder ", "");
+    walk.replace("192.168.1.5", "10.77.0.1");
     walk.until("tinbox os-image delete");
     let listed = it.tinbox(&["os-image", "list"]);
     assert!(
