@@ -101,7 +101,7 @@ impl Page {
         let mut all = vec![part("health", "", health_badge(view))];
         all.extend(match self {
             Page::Now => parts::now(view, who),
-            Page::Machines => vec![part("machines", "", parts::machines(view, who))],
+            Page::Machines => vec![part("machines", "", parts::machines(view))],
             Page::Machine(name, tab) => parts::machine(view, (name, *tab), &more.log, who),
             Page::Workflow(name) => {
                 parts::workflow(view, name, (more.work.as_ref(), &more.log), who)
@@ -145,8 +145,9 @@ impl Page {
             body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
         }
         body.push_str(if now { "</div></div>\n" } else { "" });
-        // Not among the live parts: typed text must stay.
+        // Not among the live parts: typed text and what a person opened must stay.
         match self {
+            Page::Machines => body.push_str(&parts::ignored(view, who)),
             Page::Box => body.push_str(&box_forms::forms(view, who)),
             Page::Images => body.push_str(parts::os_images::LINK),
             Page::Machine(name, tab) => {

@@ -27,7 +27,7 @@ use crate::rights::{Permission, Visitor};
 pub use cluster_api::{cluster_api, connect};
 pub use images::images;
 pub use leaving::leave;
-pub use machines::{machine, machines};
+pub use machines::{ignored, machine, machines};
 pub use network::network;
 pub use now::now;
 pub use system::the_box;

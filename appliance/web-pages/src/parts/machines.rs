@@ -15,8 +15,13 @@ use crate::rights::{Permission, Visitor};
 
 #[derive(Template)]
 #[template(path = "machines.html")]
-struct Machines<'a> {
+struct Machines {
     rows: Vec<Row>,
+}
+
+#[derive(Template)]
+#[template(path = "ignored.html")]
+struct Ignored<'a> {
     ignored: Vec<IgnoredMachine>,
     csrf: &'a str,
     /// True if the visitor may show ignored machines again.
@@ -48,13 +53,20 @@ pub fn bar(percent: u8, label: &str) -> String {
     rendered(&Bar { percent: percent.min(100), label })
 }
 
-pub fn machines(view: &StatusView, who: &Visitor) -> String {
+pub fn machines(view: &StatusView) -> String {
+    rendered(&Machines { rows: view.machines.iter().map(|it| row(view, it)).collect() })
+}
+
+/// Renders the list of the ignored machines; empty without one.
+pub fn ignored(view: &StatusView, who: &Visitor) -> String {
+    if view.ignored.is_empty() {
+        return String::new();
+    }
     let ignored = view.ignored.iter().map(|mac| {
         let mac = mac.to_string();
         IgnoredMachine { link: link(&mac), mac }
     });
-    rendered(&Machines {
-        rows: view.machines.iter().map(|it| row(view, it)).collect(),
+    rendered(&Ignored {
         ignored: ignored.collect(),
         csrf: &who.csrf,
         may_show: who.may(Permission::Act(Action::Ignore)),
