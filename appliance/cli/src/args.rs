@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum as _};
 
+use crate::commands::image::os_image;
 use crate::commands::{
-    access, appliance, backup, capi, generated, hardware, image, machine, network, os_image,
-    template, update, workflow,
+    access, appliance, backup, capi, generated, hardware, image, machine, network, template,
+    update, workflow,
 };
 use crate::output::Format;
 

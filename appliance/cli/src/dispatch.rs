@@ -4,9 +4,10 @@ use crate::args::{Args, Command, Output};
 use box_client::{Client, Kubeconfig};
 use std::io::Write as _;
 
+use crate::commands::image::os_image;
 use crate::commands::{
     Context, access, appliance, backup, capi, generated, hardware, image, machine, network,
-    os_image, template, update, workflow,
+    template, update, workflow,
 };
 use crate::error::Error;
 use crate::output::{Format, Printer};

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use args::Args;
-use commands::complete;
+use commands::generated::complete;
 use error::Error;
 
 /// Runs one command line, beginning with the program's name. Returns the exit code: 0 done, 1 the

@@ -6,7 +6,6 @@ mod containers;
 pub(crate) mod destinations;
 mod handlers;
 mod mentions;
-pub mod os_images;
 mod pins;
 mod readers;
 mod report;
@@ -29,7 +28,6 @@ use netboot::Observer;
 use config::{Config, HTTP_PORT};
 pub use handlers::router;
 pub use mentions::reads_registry;
-pub use upload::{UploadError, UploadedImage};
 
 use crate::index::Index;
 use crate::networks::nic;

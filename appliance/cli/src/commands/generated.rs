@@ -1,5 +1,7 @@
 //! `completion` and `man`: files that follow from the definition of the commands.
 
+pub mod complete;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

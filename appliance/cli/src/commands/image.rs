@@ -1,6 +1,8 @@
 //! `image`: the cache of downloaded images and files.
 
 use box_client::Path;
+pub mod os_image;
+
 use jiff::Timestamp;
 use serde_json::Value;
 use status::image::{Image, ImageOperation, ImageRequest, ImageState, Images};

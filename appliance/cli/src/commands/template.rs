@@ -227,7 +227,7 @@ async fn of_library(
     Ok(entry.with(&settings)?)
 }
 
-/// Template to render.
+/// Template that a person wants to render.
 struct Source {
     /// Name of the file, or `template NAME`.
     shown: String,

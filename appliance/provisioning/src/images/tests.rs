@@ -1,5 +1,6 @@
 //! Tests of the cache, the rewritten URLs and the list of images, without a real server.
 
+mod os_images;
 mod readers;
 
 use std::pin::Pin as Pinned;
@@ -39,7 +40,7 @@ impl Origin for Small {
 const GOOD: &str = "http://a.example/good.raw";
 const BAD: &str = "http://a.example/bad.raw";
 
-pub(super) fn open(folder: &Path) -> Arc<Inner> {
+fn open(folder: &Path) -> Arc<Inner> {
     let cache = fake::cache(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
     let own = OwnNames::new(["10.77.0.1".to_owned()]);
@@ -73,7 +74,7 @@ fn workflow(name: &str, urls: &[&str], state: State) -> Workflow {
     }
 }
 
-pub(super) fn listed(inner: &Inner) -> Vec<image::Image> {
+fn listed(inner: &Inner) -> Vec<image::Image> {
     let pins = inner.pins().list().to_vec();
     report::report(&inner.cache, &inner.mentions().clone(), &pins).items
 }

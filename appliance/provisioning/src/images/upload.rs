@@ -6,62 +6,11 @@ use artifact_cache::upload::{UploadBody, upload_url};
 use artifact_cache::{Checksum, RemoteFile};
 use futures_util::{StreamExt as _, stream};
 use image_format::Format;
-use stdx::Hint;
+use image_uploads::{ImageFiles, Pending, UploadError, UploadedImage};
+use status::image::ImageRequest;
 
 use super::pins::Pin;
 use super::{Images, Inner};
-
-/// Uploaded file, as Workflows and OSImages name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UploadedImage {
-    /// URL by which Workflows name the file.
-    pub url: String,
-    /// SHA-256 of the file, as hexadecimal digits.
-    pub sha256: String,
-    /// Format of the file, by its first bytes.
-    pub format: Format,
-}
-
-/// Reason why an upload was refused. Nothing of it is kept.
-#[derive(Debug, thiserror::Error)]
-pub enum UploadError {
-    /// The box has no image cache.
-    #[error("this box has no image cache")]
-    NoCache,
-    /// No machine can boot from the file.
-    #[error("the file is {0}")]
-    Format(&'static str),
-    /// The upload ended early.
-    #[error("the upload was interrupted: {0}")]
-    Cut(String),
-    /// The cache refuses the file.
-    #[error(transparent)]
-    Cache(#[from] Arc<artifact_cache::Error>),
-    /// The file could not be pinned.
-    #[error("the image cannot be kept: {0}")]
-    Pin(String),
-}
-
-impl Hint for UploadError {
-    fn hint(&self) -> Option<&str> {
-        Some(match self {
-            Self::NoCache => "add [images] to its configuration",
-            Self::Format(_) => {
-                "upload the image of an installed system, such as a cloud image: raw, qcow2, or \
-                 compressed with gzip, xz, zstd, bzip2 or lz4"
-            }
-            Self::Cut(_) => "repeat the upload",
-            Self::Cache(error) => match **error {
-                artifact_cache::Error::Checksum { .. } => {
-                    "compare the checksum with that of the publisher, and download the file again"
-                }
-                artifact_cache::Error::CacheFull { .. } => "remove or unpin images",
-                _ => return None,
-            },
-            Self::Pin(_) => "unpin images that are not needed",
-        })
-    }
-}
 
 impl Images {
     /// Stores and pins an uploaded image, and unpins the earlier image of the same name.
@@ -108,5 +57,24 @@ impl Inner {
         done.map_err(|error| format!("{error:#}"))?;
         self.keep_pins();
         Ok(())
+    }
+}
+
+impl ImageFiles for Images {
+    fn is_present(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn upload<'a>(
+        &'a self,
+        name: &'a str,
+        expected: Option<Checksum>,
+        body: UploadBody,
+    ) -> Pending<'a, Result<UploadedImage, UploadError>> {
+        Box::pin(Images::upload(self, name, expected, body))
+    }
+
+    fn request(&self, request: ImageRequest) -> Pending<'_, Result<String, String>> {
+        Box::pin(Images::request(self, request))
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use apiserver::{AdminAccess, AdminTokens, AuthConfig, Authorizer, Pki};
 use axum::Router;
+use image_uploads::OsImageUploads;
 use lifecycle::backups::{self, Backups};
 use lifecycle::{opened, reset, settings};
-use provisioning::images::os_images::{self, OsImageUploads};
 use resources::{Collector, builtin, roles};
 
 use super::Wiring;
@@ -106,8 +106,8 @@ impl Wiring {
             Arc::clone(&self.objects),
             &self.config,
         )))
-        .merge(os_images::router(
-            OsImageUploads::new(self.images.clone(), Arc::clone(&self.objects)),
+        .merge(image_uploads::router(
+            OsImageUploads::new(Arc::new(self.images.clone()), Arc::clone(&self.objects)),
             Authorizer::new(self.engine.clone()),
         ))
         .merge(consoles::router(Arc::clone(&self.objects), Arc::clone(&self.consoles)))

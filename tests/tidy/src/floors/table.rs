@@ -17,7 +17,7 @@ pub const TOP: u8 = 5;
 /// ground floor, because tests of every crate use it.
 pub const TESTS: u8 = 6;
 
-pub const PLACES: [Place; 78] = [
+pub const PLACES: [Place; 79] = [
     place("stdx", 0, &[]),
     place("golden", 0, &[]),
     place("api", 1, &["stdx"]),
@@ -196,6 +196,21 @@ pub const PLACES: [Place; 78] = [
     place("box-console", 3, &["config", "panel", "platform", "status", "stdx"]),
     place("capi", 3, &["api", "objects", "resolver", "stdx"]),
     place(
+        "image-uploads",
+        3,
+        &[
+            "api",
+            "apiserver",
+            "artifact-cache",
+            "image-catalog",
+            "image-format",
+            "objects",
+            "rbac",
+            "status",
+            "stdx",
+        ],
+    ),
+    place(
         "cli",
         3,
         &[
@@ -237,13 +252,12 @@ pub const PLACES: [Place; 78] = [
             "dhcp",
             "durable-file",
             "event-pattern",
-            "image-catalog",
             "image-format",
+            "image-uploads",
             "metadata",
             "netboot",
             "objects",
             "platform",
-            "rbac",
             "resolver",
             "resources",
             "status",

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Hardware, WORKFLOW, Workflow};
 use image_catalog::CheckedImage;
+use image_uploads::OsImageUploads;
 use machine_actions::MachineActions;
 use objects::ObjectError;
 use printers::{bmc, document, inventory};
 use provisioning::images::Images;
-use provisioning::images::os_images::OsImageUploads;
 use provisioning::index::Index;
 use serde_json::Value;
 use status::log::LogLine;
@@ -57,7 +57,8 @@ impl PageMachines {
     /// # Errors
     /// The file or the OSImage is refused. The error is a sentence for people.
     pub async fn upload_image(&self, image: CheckedImage, body: FileBody) -> Result<(), String> {
-        let uploads = OsImageUploads::new(self.images.clone(), Arc::clone(&self.actions.objects));
+        let uploads =
+            OsImageUploads::new(Arc::new(self.images.clone()), Arc::clone(&self.actions.objects));
         uploads.store(image, body).await.map(drop).map_err(|error| sentences(&error))
     }
 

@@ -23,8 +23,9 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
-use super::{OsImageUploads, router};
-use crate::images::tests::{listed, open};
+use image_uploads::{OsImageUploads, router};
+
+use super::{listed, open};
 use crate::images::{Images, Inner};
 use crate::objects::EngineObjects;
 use crate::objects::recorder::recorder;
@@ -104,7 +105,7 @@ impl UploadBox {
 
 fn uploads(engine: &Engine, images: Images) -> OsImageUploads {
     let objects = EngineObjects { engine: engine.clone(), recorder: recorder().0 };
-    OsImageUploads::new(images, Arc::new(objects))
+    OsImageUploads::new(Arc::new(images), Arc::new(objects))
 }
 
 /// Grants `rules` to the group `name`.

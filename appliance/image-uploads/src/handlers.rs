@@ -22,8 +22,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::{OsImageError, OsImageUploads};
-use crate::images::UploadError;
+use super::{OsImageError, OsImageUploads, UploadError};
 
 /// Maximum wait for the next piece of a file. The cache also demands a minimum rate.
 const SILENCE: Duration = Duration::from_secs(30);

@@ -102,7 +102,7 @@ async fn find(names: Names, place: Place) -> Result<Vec<String>, ClientError> {
         Some(resource) => {
             let namespace = if resource == NETWORK { "" } else { &namespace };
             let (items, _) = client.list(&Path::collection(resource, namespace), "").await?;
-            items.iter().map(super::name_of).collect()
+            items.iter().map(crate::commands::name_of).collect()
         }
     };
     names.sort();

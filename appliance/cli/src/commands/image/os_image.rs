@@ -13,7 +13,7 @@ use status::image::{Image, ImageOperation, ImageRequest, ImageState, Images};
 use status::plain;
 use status::words::Tone;
 
-use super::{Context, image, name_of};
+use crate::commands::{Context, image, name_of};
 use crate::error::Error;
 use crate::output::{Cell, Format, Table, age, text};
 use crate::question::confirm::{Confirm, Reply};
