@@ -1,8 +1,10 @@
-//! Access to the box: the certificate pin, a short fingerprint that people can compare, and the
-//! access tokens, as `/apis/box.tinbox.dev/v1alpha1/access` lists them.
+//! Access to the box: the certificate pin, a short fingerprint that people can compare, the access
+//! tokens, as `/apis/box.tinbox.dev/v1alpha1/access` lists them, and the users of the pages, as
+//! `…/users` lists them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use stdx::Secret;
 
 /// Access token without its secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +48,42 @@ pub struct TokenRequest {
 
 /// Maximum number of days for which a token is valid.
 pub const DAYS_MAX: u32 = 3650;
+
+/// User of the pages, without the passphrase.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PageUser {
+    /// Name that the user types to log in.
+    pub name: String,
+    /// Role: `viewer`, `operator` or `admin`.
+    pub role: String,
+    /// Number of public SSH keys, which open the serial consoles.
+    pub ssh_keys: u64,
+    /// True for the owner, who cannot be changed here.
+    pub owner: bool,
+}
+
+/// Request for a new user: a POST to `…/users`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewPageUser {
+    /// Name of the new user: lower-case letters, digits and `-._`.
+    pub name: String,
+    /// Role: `viewer`, `operator` or `admin`.
+    pub role: String,
+    /// First passphrase, which the user can change on the page.
+    pub passphrase: Secret,
+}
+
+/// Change of a user: a PATCH of `…/users/NAME`. A field that is absent stays as it is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PageUserChange {
+    /// New role: `viewer`, `operator` or `admin`.
+    pub role: Option<String>,
+    /// New passphrase. The sessions of the user end, and the SSH keys are removed.
+    pub passphrase: Option<Secret>,
+}
 
 /// Alphabet of Crockford's base32, without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";

@@ -1,6 +1,8 @@
 //! HTTP handlers for data that is not stored: status view, progress of a running action, recent log
 //! lines of a machine, DHCP clients, cached images.
 
+pub mod users;
+
 use std::sync::Arc;
 
 use agent_service::Service;

@@ -115,6 +115,7 @@ impl Wiring {
         .merge(settings::router(self.settings.clone()))
         .merge(backups::router(Arc::clone(backups)))
         .merge(access_tokens::router(tokens))
+        .merge(handlers::users::router(Arc::clone(&status_builder.owner)))
         .merge(reset::router(
             of_its_own.then(|| Arc::clone(status_builder) as _),
             self.audit.clone(),
