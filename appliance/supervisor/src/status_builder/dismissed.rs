@@ -13,7 +13,8 @@ impl StatusSource for DismissedSource {
         Box::pin(async {
             let read = self.0.read().await;
             let dismissed = read.unwrap_or_else(|error| {
-                tracing::warn!(%error, "cannot read what a person dismissed");
+                // A store that stopped is a fault of its own, and views are built often.
+                tracing::debug!(%error, "cannot read what a person dismissed");
                 Default::default()
             });
             let is_ignored = |mac| dismissed.machines.contains(&mac);
