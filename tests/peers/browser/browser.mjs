@@ -42,9 +42,10 @@ export const open = async (url, library, folder) => {
   const newPage = async (session = context) => {
     const page = await session.newPage();
     page.on("console", (said) => {
-      // The browser reports requests that the box refuses as errors; the tests send some on
-      // purpose.
-      const expected = /the server responded with a status of 4(03|22)/.test(said.text());
+      // The browser reports requests that the box refuses, and those that a test aborts, as
+      // errors; the tests send some on purpose.
+      const expected =
+        /the server responded with a status of 4(03|22)|net::ERR_FAILED/.test(said.text());
       if (said.type() === "error" && !expected) complaints.push(`${page.url()}: ${said.text()}`);
     });
     page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
