@@ -105,7 +105,7 @@ impl Nic {
     }
 
     /// Formats the link speed: `1 Gb/s`, `2.5 Gb/s`, `100 Mb/s`, `no cable`; `link up` for a NIC
-    /// that does not report its speed, such as one of a virtual machine.
+    /// without a reported speed, such as one of a virtual machine.
     pub fn link(&self) -> String {
         match self.link_mbps {
             None => "no cable".to_owned(),

@@ -128,7 +128,7 @@ pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Res
     }
     if !io::stdin().is_terminal() {
         return Err(Error::Argument {
-            why: format!("{address} has the pin {found}, and there is no terminal to confirm it"),
+            why: format!("{address} has the pin {found}, to be confirmed at a terminal"),
             hint: format!("compare it with the box's screen, then give --pin {found}"),
         });
     }

@@ -22,7 +22,7 @@ use lifecycle::settings::LiveSettings;
 use status::backup::BackupRequest;
 use status::source::{Filling, StatusSource};
 use status::view::{BackupTarget, Fault, StatusView, Trouble};
-use stdx::Hint;
+use stdx::{Backoff, Hint};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -118,7 +118,7 @@ impl TargetBackups {
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let sending = async {
             let mut wait = FIRST_AFTER;
-            let mut retry = RETRY;
+            let mut retry = Backoff::new(RETRY, RETRY_MAX);
             loop {
                 let requested = tokio::select! {
                     () = self.requested.notified() => true,
@@ -129,11 +129,10 @@ impl TargetBackups {
                     continue;
                 }
                 match self.send().await {
-                    Ok(()) => retry = RETRY,
+                    Ok(()) => retry.reset(),
                     Err(error) => {
                         self.failed(&error);
-                        wait = retry;
-                        retry = (retry * 2).min(RETRY_MAX);
+                        wait = retry.next_wait();
                     }
                 }
             }
